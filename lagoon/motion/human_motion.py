@@ -1,0 +1,85 @@
+"""HumanMotion: what a person does, as joint positions over time.
+
+What enters: a generator's or an importer's output. What leaves: the input of retargeting.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lagoon.errors import BadInputError
+from lagoon.motion import npz
+from lagoon.motion.checks import checked_array, checked_fps, checked_quaternions
+
+
+@dataclass(frozen=True)
+class HumanMotion:
+    """Joint positions of a person over time; world Z-up, X-forward at frame 0, floor at z = 0."""
+
+    fps: float
+    """Frame rate [Hz]; T frames last (T - 1) / fps seconds."""
+    joint_names: tuple[str, ...]
+    """(J,) names; motions made by lagoon use lagoon.motion.skeleton.JOINT_NAMES."""
+    joint_pos_w: NDArray[np.float64]
+    """(T, J, 3) joint positions in world [m]."""
+    text: str = ""
+    """The command or caption, in full."""
+    source: dict[str, str] = field(default_factory=dict)
+    """Where it came from: for example model, checkpoint sha256, seed."""
+    joint_quat_w: NDArray[np.float64] | None = None
+    """(T, J, 4) joint orientations wxyz in world, if known."""
+
+    def __post_init__(self) -> None:
+        """Validate every field; see docs/conventions.md.
+
+        Raises:
+            BadInputError: a field has a wrong shape, a value that is not finite, or a duplicate name.
+        """
+        names = tuple(str(name) for name in self.joint_names)
+        if len(set(names)) != len(names) or not names:
+            raise BadInputError(f"HumanMotion.joint_names must be distinct and not empty; got {names}.")
+        set_field = object.__setattr__
+        set_field(self, "joint_names", names)
+        set_field(self, "fps", checked_fps("HumanMotion", self.fps))
+        set_field(self, "text", str(self.text))
+        set_field(self, "source", {str(k): str(v) for k, v in dict(self.source).items()})
+        pos = checked_array("HumanMotion", "joint_pos_w", self.joint_pos_w, (None, len(names), 3))
+        if len(pos) < 2:
+            raise BadInputError(f"HumanMotion.joint_pos_w has {len(pos)} frames; a motion needs at least 2.")
+        set_field(self, "joint_pos_w", pos)
+        if self.joint_quat_w is not None:
+            quat = checked_quaternions("HumanMotion", "joint_quat_w", self.joint_quat_w, (len(pos), len(names), 4))
+            set_field(self, "joint_quat_w", quat)
+
+    @property
+    def num_frames(self) -> int:
+        """Number of frames T."""
+        return len(self.joint_pos_w)
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds, (T - 1) / fps."""
+        return (self.num_frames - 1) / self.fps
+
+    def joint(self, name: str) -> NDArray[np.float64]:
+        """Return the (T, 3) world positions [m] of a joint by name.
+
+        Raises:
+            BadInputError: there is no such joint; the known ones are listed.
+        """
+        if name not in self.joint_names:
+            raise BadInputError(f"Joint '{name}' is not in this motion. It has: {', '.join(self.joint_names)}.")
+        return self.joint_pos_w[:, self.joint_names.index(name)]
+
+    def save(self, target: Path) -> None:
+        """Write npz whole or not at all; keys are the field names."""
+        npz.save(target, self)
+
+    @staticmethod
+    def load(source: Path) -> HumanMotion:
+        """Read npz written by save."""
+        return npz.load(source, HumanMotion)

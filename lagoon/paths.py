@@ -1,0 +1,84 @@
+"""Finds configs/ and assets/, and writes files whole or not at all.
+
+What enters: names relative to the project's data folders, bytes to save. What leaves: absolute paths,
+files on disk that are never half-written. In a checkout the data folders lie beside the package; an
+installed wheel carries them as ``lagoon/_data``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lagoon.errors import BadInputError, LagoonError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def data_dir(name: str) -> Path:
+    """Return the absolute path of a data folder, ``"configs"`` or ``"assets"``.
+
+    Raises:
+        BadInputError: the folder is in neither of the two places.
+    """
+    for base in (_PACKAGE.parent, _PACKAGE / "_data"):
+        if (base / name).is_dir():
+            return base / name
+    raise BadInputError(
+        f"The data folder '{name}' was found neither beside the package nor inside it "
+        f"({_PACKAGE.parent}, {_PACKAGE / '_data'}). Reinstall lagoon: pip install --force-reinstall lagoon"
+    )
+
+
+def sha256_of(path: Path) -> str:
+    """Return the hexadecimal sha256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+@contextmanager
+def atomic_path(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside ``target``; on success it is renamed over ``target``.
+
+    The temporary file keeps the target's suffix, since writers choose a format by it. When the body
+    raises (a full disk included) the temporary file is removed and ``target`` stays as it was.
+
+    Raises:
+        LagoonError: the operating system refused to write; the text names the path and the cause.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise LagoonError(
+            f"Could not write {target}: {error.strerror or error}. Nothing was changed there. "
+            "Free some space or choose another folder with skills_dir=PATH, then run the same command again."
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write UTF-8 text whole or not at all."""
+    with atomic_path(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_with(target: Path, write: Callable[[Path], object]) -> None:
+    """Call ``write(temporary_path)`` and move the result over ``target`` whole or not at all."""
+    with atomic_path(target) as temporary:
+        write(temporary)

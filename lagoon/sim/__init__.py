@@ -1,0 +1,1 @@
+"""Physics: one backend protocol, MuJoCo on the CPU, and the looks (viewer, offscreen renderer)."""

@@ -1,0 +1,113 @@
+"""The contract that every simulator fulfils.
+
+What enters: joint position targets, states to set, parameters to randomize. What leaves: SimState in
+lagoon's conventions; nobody else sees a simulator's own arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+
+from lagoon.robot import RobotSpec
+
+Tensor = torch.Tensor
+
+
+@dataclass
+class SimState:
+    """State of N simulated robots, float32, RobotSpec joint order."""
+
+    root_pos_w: Tensor
+    """(N, 3) base origin in world [m]."""
+    root_quat_w: Tensor
+    """(N, 4) base to world, wxyz."""
+    root_lin_vel_w: Tensor
+    """(N, 3) velocity of the base origin in world [m/s]."""
+    root_ang_vel_b: Tensor
+    """(N, 3) angular velocity in the base frame [rad/s]."""
+    joint_pos: Tensor
+    """(N, J) [rad]."""
+    joint_vel: Tensor
+    """(N, J) [rad/s]."""
+
+    def rows(self, ids: Tensor) -> SimState:
+        """Copy of the given environments."""
+        return SimState(**{name: getattr(self, name)[ids] for name in self.__dataclass_fields__})
+
+
+@dataclass
+class BodyParameters:
+    """Physical parameters of K robots for domain randomization; each scales or shifts the nominal model."""
+
+    friction: Tensor
+    """(K,) sliding friction of feet and body on the floor."""
+    mass_scale: Tensor
+    """(K,) factor on every link's mass and inertia."""
+    payload: Tensor
+    """(K,) mass added to the base [kg], may be negative."""
+    com_offset: Tensor
+    """(K, 3) shift of the base's centre of mass in the base frame [m]."""
+    kp_scale: Tensor
+    """(K, J) factor on the position gains."""
+    kd_scale: Tensor
+    """(K, J) factor on the damping gains."""
+    strength: Tensor
+    """(K, J) factor on the torque limits."""
+
+    @staticmethod
+    def nominal(count: int, joints: int, friction: float) -> BodyParameters:
+        """Return the parameters of the unchanged model."""
+        return BodyParameters(
+            friction=torch.full((count,), friction),
+            mass_scale=torch.ones(count),
+            payload=torch.zeros(count),
+            com_offset=torch.zeros(count, 3),
+            kp_scale=torch.ones(count, joints),
+            kd_scale=torch.ones(count, joints),
+            strength=torch.ones(count, joints),
+        )
+
+
+@runtime_checkable
+class SimBackend(Protocol):
+    """N robots of one kind on a flat floor, stepped together."""
+
+    robot: RobotSpec
+    num_envs: int
+    substeps: int
+    """Physics steps in one control period."""
+
+    def state(self) -> SimState:
+        """Copy of the current state of all robots."""
+        ...
+
+    def set_state(self, ids: Tensor, state: SimState) -> None:
+        """Put the robots ``ids`` (K,) into ``state`` (K rows) and clear everything carried between steps."""
+        ...
+
+    def step(self, targets: Tensor) -> Tensor:
+        """Advance one control period.
+
+        Args:
+            targets: (N, J) joint position targets [rad] held for the period, or (S, N, J), one for each
+                of the S substeps (action delays shorter than a control period).
+
+        Returns:
+            (N,) bool, True where physics diverged; such a robot must be reset with set_state.
+        """
+        ...
+
+    def set_parameters(self, ids: Tensor, parameters: BodyParameters) -> None:
+        """Give the robots ``ids`` (K,) other physical parameters."""
+        ...
+
+    def push(self, ids: Tensor, delta_lin_vel_w: Tensor) -> None:
+        """Add (K, 3) [m/s] to the base velocities of the robots ``ids`` (K,)."""
+        ...
+
+    def close(self) -> None:
+        """Release threads and memory."""
+        ...

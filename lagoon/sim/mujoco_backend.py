@@ -1,0 +1,139 @@
+"""SimBackend on MuJoCo's batched CPU stepping.
+
+What enters: joint targets in RobotSpec order. What leaves: SimState. Stepping runs in C on
+``threads`` threads over live array views (mujoco.batch.Batch); results do not depend on the number
+of threads. Domain randomization writes per-robot model fields, so it costs nothing while stepping.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import mujoco
+import numpy as np
+import torch
+from mujoco.batch import Batch, SimulationError
+
+from lagoon.robot import RobotSpec
+from lagoon.sim.backend import BodyParameters, SimState
+from lagoon.sim.model import TRAINING, Addresses, PhysicsConfig, build_model
+
+Tensor = torch.Tensor
+
+
+class MujocoBackend:
+    """N robots in MuJoCo; see SimBackend."""
+
+    def __init__(
+        self, robot: RobotSpec, num_envs: int, physics: PhysicsConfig = TRAINING, threads: int = 1
+    ) -> None:
+        """Compile the model and reserve all memory.
+
+        Args:
+            robot: which robot.
+            num_envs: how many of them, N.
+            physics: solver options and collision shapes.
+            threads: C threads that step; pin to the cores this process owns.
+        """
+        self.robot, self.num_envs, self.physics = robot, num_envs, physics
+        self.substeps = physics.substeps(robot.control_dt)
+        self.model = build_model(robot, physics)
+        self.addresses = Addresses.of(self.model, robot)
+        self._batch = Batch(self.model, num_envs, threads)
+        self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
+        self._ctrl, self._warmstart = self._batch.bind("ctrl"), self._batch.bind("qacc_warmstart")
+        self._torque = self._batch.bind("actuator_force")
+        self._fields: dict[str, np.ndarray] = {}
+        self._body = slice(1, self.model.nbody)
+
+    def state(self) -> SimState:
+        """See SimBackend.state."""
+        qpos, qvel, at = self._qpos, self._qvel, self.addresses
+        tensor = lambda a: torch.from_numpy(a.astype(np.float32))  # noqa: E731
+        return SimState(
+            root_pos_w=tensor(qpos[:, 0:3]),
+            root_quat_w=tensor(qpos[:, 3:7]),
+            root_lin_vel_w=tensor(qvel[:, 0:3]),
+            root_ang_vel_b=tensor(qvel[:, 3:6]),
+            joint_pos=tensor(qpos[:, at.joint_qpos]),
+            joint_vel=tensor(qvel[:, at.joint_dof]),
+        )
+
+    def torques(self) -> Tensor:
+        """(N, J) torques that the motors gave in the last physics step [Nm]."""
+        return torch.from_numpy(self._torque[:, self.addresses.actuator].astype(np.float32))
+
+    def set_state(self, ids: Tensor, state: SimState) -> None:
+        """See SimBackend.set_state."""
+        rows, at = ids.numpy(), self.addresses
+        if len(rows) == 0:
+            return
+        self._batch.reset(rows, stage=mujoco.mjtStage.mjSTAGE_NONE)
+        self._qpos[rows, 0:3] = state.root_pos_w.numpy()
+        quat = state.root_quat_w.numpy().astype(np.float64)
+        self._qpos[rows, 3:7] = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+        self._qvel[rows, 0:3] = state.root_lin_vel_w.numpy()
+        self._qvel[rows, 3:6] = state.root_ang_vel_b.numpy()
+        self._qpos[rows[:, None], at.joint_qpos] = state.joint_pos.numpy()
+        self._qvel[rows[:, None], at.joint_dof] = state.joint_vel.numpy()
+        self._ctrl[rows[:, None], at.actuator] = state.joint_pos.numpy()
+
+    def step(self, targets: Tensor) -> Tensor:
+        """See SimBackend.step."""
+        held = targets.dim() == 2
+        for target in targets[None] if held else targets:
+            self._ctrl[:, self.addresses.actuator] = target.numpy()
+            # A robot whose physics diverges stops on its own; it is found below and the others go on.
+            with contextlib.suppress(SimulationError):
+                self._batch.step(nstep=self.substeps if held else 1)
+        finite = np.isfinite(self._qpos).all(axis=1) & np.isfinite(self._qvel).all(axis=1)
+        diverged = ~finite | (np.abs(self._qvel).max(axis=1) > 1e3)
+        return torch.from_numpy(diverged)
+
+    def set_parameters(self, ids: Tensor, parameters: BodyParameters) -> None:
+        """See SimBackend.set_parameters."""
+        rows, model, at = ids.numpy(), self.model, self.addresses
+        if len(rows) == 0:
+            return
+        p = {name: getattr(parameters, name).numpy().astype(np.float64) for name in parameters.__dataclass_fields__}
+        scale = p["mass_scale"][:, None]
+        base = at.base_body
+        mass = model.body_mass * scale
+        inertia = model.body_inertia * scale[..., None]
+        # A payload at the base's centre of mass: inertia grows in proportion, a stated simplification.
+        ratio = (mass[:, base] + p["payload"]) / mass[:, base]
+        mass[:, base] *= ratio
+        inertia[:, base] *= ratio[:, None]
+        ipos = np.repeat(model.body_ipos[None], len(rows), axis=0)
+        ipos[:, base] += p["com_offset"]
+        friction = np.repeat(model.geom_friction[None], len(rows), axis=0)
+        friction[:, :, 0] = p["friction"][:, None]
+        gain = np.repeat(model.actuator_gainprm[None], len(rows), axis=0)
+        bias = np.repeat(model.actuator_biasprm[None], len(rows), axis=0)
+        force = np.repeat(model.actuator_forcerange[None], len(rows), axis=0)
+        gain[:, at.actuator, 0] *= p["kp_scale"]
+        bias[:, at.actuator, 1] *= p["kp_scale"]
+        bias[:, at.actuator, 2] *= p["kd_scale"]
+        force[:, at.actuator] *= p["strength"][..., None]
+        values = {
+            "body_mass": mass,
+            "body_inertia": inertia,
+            "body_ipos": ipos,
+            "geom_friction": friction,
+            "actuator_gainprm": gain,
+            "actuator_biasprm": bias,
+            "actuator_forcerange": force,
+        }
+        for name, value in values.items():
+            if name not in self._fields:
+                self._fields[name] = self._batch.expand(name)
+            self._fields[name][rows] = value
+        self._batch.set_const(rows)
+
+    def push(self, ids: Tensor, delta_lin_vel_w: Tensor) -> None:
+        """See SimBackend.push."""
+        self._qvel[ids.numpy(), 0:3] += delta_lin_vel_w.numpy()
+
+    def close(self) -> None:
+        """See SimBackend.close."""
+        del self._batch
