@@ -22,9 +22,7 @@ def checked_array(owner: str, name: str, value: object, shape: Sequence[int | No
     """
     array = np.array(value, dtype=np.float64)
     wanted = tuple("any" if size is None else size for size in shape)
-    if array.ndim != len(shape) or any(
-        s is not None and s != a for s, a in zip(shape, array.shape, strict=True)
-    ):
+    if array.ndim != len(shape) or any(s is not None and s != a for s, a in zip(shape, array.shape, strict=True)):
         raise BadInputError(f"{owner}.{name} has shape {array.shape}; expected {wanted}.")
     if not np.isfinite(array).all():
         frame = int(np.argwhere(~np.isfinite(array))[0][0]) if array.ndim else 0

@@ -28,9 +28,7 @@ def save(target: Path, motion: Any) -> None:
         value = getattr(motion, field.name)
         if value is None:
             continue
-        arrays[field.name] = np.asarray(
-            json.dumps(dict(value), sort_keys=True) if isinstance(value, dict) else value
-        )
+        arrays[field.name] = np.asarray(json.dumps(dict(value), sort_keys=True) if isinstance(value, dict) else value)
     with atomic_path(target) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 

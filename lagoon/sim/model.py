@@ -52,7 +52,9 @@ class PhysicsConfig:
 
 
 TRAINING = PhysicsConfig()
-CHECKING = PhysicsConfig(dt=0.002, cone="elliptic", iterations=50, ls_iterations=30, frictionloss=0.2, full_collisions=True)
+CHECKING = PhysicsConfig(
+    dt=0.002, cone="elliptic", iterations=50, ls_iterations=30, frictionloss=0.2, full_collisions=True
+)
 """Unlike training in every respect that a policy could have overfitted to."""
 
 

@@ -24,9 +24,7 @@ Tensor = torch.Tensor
 class MujocoBackend:
     """N robots in MuJoCo; see SimBackend."""
 
-    def __init__(
-        self, robot: RobotSpec, num_envs: int, physics: PhysicsConfig = TRAINING, threads: int = 1
-    ) -> None:
+    def __init__(self, robot: RobotSpec, num_envs: int, physics: PhysicsConfig = TRAINING, threads: int = 1) -> None:
         """Compile the model and reserve all memory.
 
         Args:

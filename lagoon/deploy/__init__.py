@@ -1,0 +1,1 @@
+"""Policy bundle to robot: runtime, evaluation in other physics."""

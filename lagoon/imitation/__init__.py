@@ -1,0 +1,1 @@
+"""Robot motion to policy: environment, rewards, randomization, training, export."""

@@ -1,0 +1,1 @@
+"""What people look at: the browser viewer, the preview video and page."""

@@ -1,0 +1,1 @@
+"""Words to human motion: dataset, sentence encoder, generator, command gate, training."""
