@@ -67,6 +67,8 @@ def build_spec(robot: RobotSpec, physics: PhysicsConfig) -> mujoco.MjSpec:
     if physics.cone not in cones:
         raise BadInputError(f"Friction cone '{physics.cone}' is not known. Known: {', '.join(sorted(cones))}.")
     spec.option.cone = cones[physics.cone]
+    # A robot whose physics diverges must show it, rather than jump back to its initial pose unseen.
+    spec.option.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
     spec.option.iterations = physics.iterations
     spec.option.ls_iterations = physics.ls_iterations
     for joint in spec.joints:

@@ -66,7 +66,7 @@ class MujocoBackend:
         rows, at = ids.numpy(), self.addresses
         if len(rows) == 0:
             return
-        self._batch.reset(rows, stage=mujoco.mjtStage.mjSTAGE_NONE)
+        self._batch.reset(np.sort(rows), stage=mujoco.mjtStage.mjSTAGE_NONE)
         self._qpos[rows, 0:3] = state.root_pos_w.numpy()
         quat = state.root_quat_w.numpy().astype(np.float64)
         self._qpos[rows, 3:7] = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
@@ -126,7 +126,7 @@ class MujocoBackend:
             if name not in self._fields:
                 self._fields[name] = self._batch.expand(name)
             self._fields[name][rows] = value
-        self._batch.set_const(rows)
+        self._batch.set_const(np.sort(rows))
 
     def push(self, ids: Tensor, delta_lin_vel_w: Tensor) -> None:
         """See SimBackend.push."""

@@ -1,0 +1,163 @@
+"""Settings of imitation: task, randomization, training. Plain data, no torch.
+
+What enters: values from configs/. What leaves: frozen dataclasses that the library functions take.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lagoon.engine.config import PPOConfig
+from lagoon.errors import BadInputError
+
+
+@dataclass(frozen=True)
+class RewardConfig:
+    """Weights and sharpness of the tracking reward; a step's reward lies in [0, 1] before the penalties.
+
+    Each term is weight * exp(-scale * squared error). Sums run over the 12 joints and the 4 feet. The
+    numbers favour the trunk's pose: weights that favour the joints learn to match them while falling.
+    """
+
+    joint_pos_weight: float = 0.25
+    """Joint angles."""
+    joint_pos_scale: float = 1.0
+    """[1/rad^2]"""
+    joint_vel_weight: float = 0.05
+    """Joint velocities."""
+    joint_vel_scale: float = 0.02
+    """[s^2/rad^2]"""
+    foot_pos_weight: float = 0.15
+    """Foot positions in the base frame."""
+    foot_pos_scale: float = 10.0
+    """[1/m^2]"""
+    pose_weight: float = 0.35
+    """Base height and orientation together."""
+    height_scale: float = 20.0
+    """[1/m^2]"""
+    orientation_scale: float = 3.3
+    """[1/rad^2]"""
+    heading_share: float = 0.3
+    """Share of the heading error in the orientation error; point feet cannot give the yaw torque of a human sole."""
+    velocity_weight: float = 0.2
+    """Base linear and angular velocity together."""
+    lin_vel_scale: float = 2.0
+    """[s^2/m^2]"""
+    ang_vel_scale: float = 0.1
+    """[s^2/rad^2]"""
+    action_rate_penalty: float = 0.01
+    """Times the mean squared change of the action; keeps the motors quiet."""
+    torque_penalty: float = 0.02
+    """Times the mean squared share of the torque limit asked for beyond 0.7 of it."""
+
+
+@dataclass(frozen=True)
+class TerminationConfig:
+    """When an episode counts as failed. Only errors that the actor can sense end an episode."""
+
+    max_tilt: float = 0.6
+    """Largest angle between the gravity directions of robot and reference [rad]; tight limits are essential."""
+    max_height_error: float = 0.2
+    """Largest base height error [m]."""
+    max_heading_error: float = 1.5
+    """Largest heading error relative to the start [rad]."""
+
+
+@dataclass(frozen=True)
+class RandomizationConfig:
+    """Ranges of what differs between the simulator and a real Go2; uniform unless said otherwise."""
+
+    friction: tuple[float, float] = (0.5, 1.2)
+    """Sliding friction of the feet: wet tile to rubber on concrete [-]."""
+    mass_scale: tuple[float, float] = (0.95, 1.05)
+    """Factor on every link's mass: tolerance of the description [-]."""
+    payload: tuple[float, float] = (-0.5, 1.0)
+    """Mass added to the trunk: battery variants and a small sensor [kg]."""
+    com_offset: float = 0.02
+    """Largest shift of the trunk's centre of mass along each axis [m]."""
+    gain_scale: tuple[float, float] = (0.85, 1.15)
+    """Factor on each joint's kp and kd: torque constant and friction differ by motor [-]."""
+    strength: tuple[float, float] = (0.85, 1.0)
+    """Factor on each torque limit: a warm motor or a low battery [-]."""
+    delay: tuple[float, float] = (0.0, 0.02)
+    """Time from measurement to torque, fixed in an episode, rounded to physics steps [s]."""
+    joint_pos_noise: float = 0.01
+    """Standard deviation of the encoder reading at every step [rad]."""
+    joint_pos_offset: float = 0.02
+    """Largest constant offset of each encoder in an episode [rad]."""
+    joint_vel_noise: float = 0.5
+    """Standard deviation of the velocity reading [rad/s]."""
+    ang_vel_noise: float = 0.1
+    """Standard deviation of the gyro reading [rad/s]."""
+    tilt_noise: float = 0.01
+    """Standard deviation of the orientation reading about each axis [rad]."""
+    tilt_offset: float = 0.03
+    """Largest constant tilt error of the IMU in an episode [rad]."""
+    heading_offset: float = 0.1
+    """Largest error of the start heading in an episode [rad]."""
+    push_speed: float = 0.3
+    """Largest sudden change of the base velocity in the ground plane [m/s]."""
+    push_interval: float = 3.0
+    """Mean time between pushes [s]."""
+    ramp: float = 0.3
+    """Share of the training over which all ranges grow from nothing to full."""
+    redraw: float = 0.2
+    """Chance that an environment gets a new body at a reset; the rest keep theirs, which saves time."""
+
+
+@dataclass(frozen=True)
+class TaskConfig:
+    """What the policy sees, does and is paid for."""
+
+    action_scale: float = 0.4
+    """Joint target = reference + scale * action [rad]."""
+    action_clip: float = 4.0
+    """Largest magnitude of an action component."""
+    history: int = 1
+    """Past frames in the actor's observation; one pays for itself as soon as actions are delayed."""
+    lookahead: tuple[int, ...] = (1, 4, 8)
+    """Reference frames ahead of now that the actor sees [control steps]."""
+    start_share: float = 0.5
+    """Share of the resets that begin at frame 0; the rest begin at a random frame of the reference."""
+    hold: float = 0.5
+    """Time that the last pose is held at the end of an episode [s]."""
+    reset_joint_noise: float = 0.05
+    """Standard deviation of the joint angles at a reset [rad]."""
+    reset_tilt_noise: float = 0.015
+    """Standard deviation of the base orientation about each axis at a reset [rad]."""
+    reset_velocity_noise: float = 0.05
+    """Standard deviation of the base velocity at a reset [m/s]; angular twice that [rad/s], joints four times."""
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    """Reward terms."""
+    termination: TerminationConfig = field(default_factory=TerminationConfig)
+    """Failure limits."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            BadInputError: a value cannot work.
+        """
+        if self.history < 0 or not self.lookahead or min(self.lookahead) < 1:
+            raise BadInputError(
+                f"history={self.history}, lookahead={list(self.lookahead)}: expected history >= 0 and "
+                "lookahead frames >= 1."
+            )
+        if not 0.0 <= self.start_share <= 1.0:
+            raise BadInputError(f"start_share={self.start_share}: expected a share in [0, 1].")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Everything that training a skill depends on."""
+
+    task: TaskConfig = field(default_factory=TaskConfig)
+    """Observations, actions, rewards, terminations."""
+    randomization: RandomizationConfig = field(default_factory=RandomizationConfig)
+    """Domain randomization."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    """Learning algorithm and its budget."""
+    check_every: float = 0.1
+    """Share of the training between two checks with the deterministic policy, from the start pose."""
+    check_trials: int = 64
+    """Robots in such a check."""

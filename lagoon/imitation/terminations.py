@@ -1,0 +1,23 @@
+"""When an episode has failed. Pure functions of tensors.
+
+What enters: tracking errors. What leaves: (N,) bool. Reaching the end of the clip is no failure; it
+is a time-out, which bootstraps the value.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from lagoon.imitation.config import TerminationConfig
+from lagoon.imitation.rewards import TrackingError
+
+Tensor = torch.Tensor
+
+
+def failed(error: TrackingError, config: TerminationConfig) -> Tensor:
+    """(N,) True where the robot has left the reference further than it can come back from."""
+    return (
+        (error.tilt > config.max_tilt)
+        | (error.height > config.max_height_error)
+        | (error.heading_sq > config.max_heading_error**2)
+    )
