@@ -1,0 +1,132 @@
+"""Entry point of the command ``lagoon``: finds the verb, runs it, turns errors into one paragraph.
+
+What enters: the command line. What leaves: an exit code, see ``lagoon --help``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import importlib
+import os
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+
+from lagoon.cli.arguments import split
+from lagoon.cli.verb import Call, Verb
+from lagoon.errors import BadInputError, LagoonError
+
+VERBS = ("make", "generate", "retarget", "train", "export", "evaluate", "preview", "play", "list", "doctor")
+INTERRUPTED = 130
+BUG = 70
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Args:
+        arguments: without the program's name; those of the process by default.
+
+    Returns:
+        0 done, 1 verdict of failure, 2 bad input, 3 refused command, 70 a bug, 130 interrupted.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(words)
+    except KeyboardInterrupt:
+        _complain(f"Stopped. Finished stages and checkpoints are kept; go on with: {shlex.join(['lagoon', *words])}")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Silences the flush at exit.
+        return 0
+    except LagoonError as error:
+        return _report(str(error), error.exit_code)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+            return _report(
+                f"Could not write {error.filename or 'a file'}: {error.strerror}. Earlier stages are kept. Free some "
+                "space or choose another folder with skills_dir=PATH, then run the same command again.",
+                LagoonError.exit_code,
+            )
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        return _report(
+            f"This is a bug in lagoon, not in what you typed: {cause}. See the traceback with LAGOON_DEBUG=1 and "
+            "please report it with the command line.",
+            BUG,
+        )
+
+
+def load_verb(name: str) -> Verb:
+    """Import a verb's file and return its description.
+
+    Raises:
+        BadInputError: no such verb; the nearest ones are named.
+    """
+    if name not in VERBS:
+        near = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.5)
+        advice = f"Did you mean 'lagoon {near[0]}'?" if near else f'To make a skill: lagoon make "{name}"'
+        raise BadInputError(f"The verb {name!r} is not known. Verbs: {', '.join(VERBS)}. {advice}")
+    return importlib.import_module(f"lagoon.cli.{name}").VERB
+
+
+def _run(words: list[str]) -> int:
+    from lagoon.cli.help import flags_of, overview, verb_help
+
+    if not words or words[0] in ("--help", "-h", "help"):
+        print(overview([load_verb(name) for name in VERBS]))
+        return 0
+    if words[0] == "--version":
+        from lagoon import __version__
+
+        print(f"lagoon {__version__}")
+        return 0
+    verb = load_verb(words[0])
+    arguments = split(words[1:], verb.name, takes_text=verb.text != "none")
+    if "--help" in arguments.flags:
+        print(verb_help(verb))
+        return 0
+    for flag in sorted(arguments.flags - set(flags_of(verb))):
+        raise BadInputError(
+            f"The flag {flag} does nothing in 'lagoon {verb.name}'. Its flags: {', '.join(flags_of(verb))}."
+        )
+    overrides = [*arguments.overrides, *(["generate.force=true"] if "--force" in arguments.flags else [])]
+    from lagoon.cli.compose import compose_config
+
+    composed = compose_config(verb.name, verb.config, overrides)
+    if "--cfg" in arguments.flags:
+        import yaml
+
+        print(yaml.safe_dump(composed.values, sort_keys=False, allow_unicode=True), end="")
+        return 0
+    if verb.text != "none" and not (arguments.text or "").strip():
+        raise _no_text(verb, arguments.text is None)
+    again = "--again" in arguments.flags
+    return verb.run(Call(arguments.text or "", composed.config, composed.given, again, ("lagoon", *words)))
+
+
+def _no_text(verb: Verb, absent: bool) -> BadInputError:
+    fact = "is missing" if absent else "is empty"
+    if verb.text == "command":
+        return BadInputError(f'The command {fact}. Say what to do, in words: lagoon {verb.name} "wave hello"')
+    return BadInputError(
+        f'The skill {fact}. Name it by its command, folder name or path: lagoon {verb.name} "wave hello". '
+        "'lagoon list' shows the skills there are."
+    )
+
+
+def _report(text: str, code: int) -> int:
+    if os.environ.get("LAGOON_DEBUG", "") not in ("", "0"):
+        traceback.print_exc()
+    _complain(f"Error: {text}")
+    return code
+
+
+def _complain(text: str) -> None:
+    """Print to standard error without control characters; the text may quote what was typed."""
+    print("".join(c if c.isprintable() else "�" for c in text), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Settings of each verb: a few of its own, and one section for each stage it runs.
+
+What enters: nothing. What leaves: frozen dataclasses; a section has the same name in every verb, so an
+override that works for ``make`` works for the verb alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lagoon.deploy.config import EvaluateConfig
+from lagoon.errors import BadInputError
+from lagoon.imitation.config import TrainConfig
+from lagoon.retarget.config import RetargetConfig
+from lagoon.studio.config import PlayConfig, PreviewConfig
+from lagoon.text2motion.config import GenerateConfig
+
+
+def _check_seed(seed: int | None) -> None:
+    if seed is not None and seed < 0:
+        raise BadInputError(f"seed={seed}: expected a whole number of 0 or more. Type seed=NUMBER.")
+
+
+@dataclass(frozen=True)
+class NewSkill:
+    """Settings of verbs that may begin a skill."""
+
+    robot: str = "go2"
+    """Robot that shall do it; lagoon doctor lists the known ones."""
+    seed: int = 0
+    """Seed of every random choice; another seed gives another motion."""
+    skills_dir: str = "skills"
+    """Folder that holds the skill folders."""
+
+    def __post_init__(self) -> None:
+        """Check the seed; robots are checked when they are loaded.
+
+        Raises:
+            BadInputError: the seed is negative.
+        """
+        _check_seed(self.seed)
+
+
+@dataclass(frozen=True)
+class OldSkill:
+    """Settings of verbs that go on with a skill; null means: as the skill was made."""
+
+    robot: str | None = None
+    """Robot of the skill; needed only when one command exists for several robots."""
+    seed: int | None = None
+    """Seed of this stage; null takes the one that the motion was generated with."""
+    skills_dir: str = "skills"
+    """Folder that holds the skill folders."""
+
+    def __post_init__(self) -> None:
+        """Check the seed.
+
+        Raises:
+            BadInputError: the seed is negative.
+        """
+        _check_seed(self.seed)
+
+
+@dataclass(frozen=True)
+class GenerateVerb(NewSkill):
+    """Settings of ``lagoon generate``."""
+
+    generate: GenerateConfig = field(default_factory=GenerateConfig)
+    """Words to human motion."""
+
+
+@dataclass(frozen=True)
+class MakeVerb(GenerateVerb):
+    """Settings of ``lagoon make``: those of every stage."""
+
+    retarget: RetargetConfig = field(default_factory=RetargetConfig)
+    """Human motion to robot motion."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    """Robot motion to policy."""
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    """Randomized trials of the exported policy."""
+    preview: PreviewConfig = field(default_factory=PreviewConfig)
+    """Page and video."""
+
+
+@dataclass(frozen=True)
+class RetargetVerb(OldSkill):
+    """Settings of ``lagoon retarget``."""
+
+    retarget: RetargetConfig = field(default_factory=RetargetConfig)
+    """Human motion to robot motion."""
+
+
+@dataclass(frozen=True)
+class TrainVerb(OldSkill):
+    """Settings of ``lagoon train``."""
+
+    train: TrainConfig = field(default_factory=TrainConfig)
+    """Robot motion to policy."""
+
+
+@dataclass(frozen=True)
+class ExportVerb(OldSkill):
+    """Settings of ``lagoon export``: what to export is fixed by the training."""
+
+
+@dataclass(frozen=True)
+class EvaluateVerb(OldSkill):
+    """Settings of ``lagoon evaluate``."""
+
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    """Randomized trials of the exported policy."""
+
+
+@dataclass(frozen=True)
+class PreviewVerb(OldSkill):
+    """Settings of ``lagoon preview``."""
+
+    preview: PreviewConfig = field(default_factory=PreviewConfig)
+    """Page and video."""
+
+
+@dataclass(frozen=True)
+class PlayVerb(OldSkill):
+    """Settings of ``lagoon play``."""
+
+    play: PlayConfig = field(default_factory=PlayConfig)
+    """Browser viewer."""
+
+
+@dataclass(frozen=True)
+class ListVerb:
+    """Settings of ``lagoon list``."""
+
+    skills_dir: str = "skills"
+    """Folder that holds the skill folders."""
+
+
+@dataclass(frozen=True)
+class DoctorVerb:
+    """Settings of ``lagoon doctor``: none yet."""

@@ -1,0 +1,133 @@
+"""What the user sees: lines, progress bars, tables, errors.
+
+What enters: text and fractions. What leaves: a live bar on a terminal, plain lines now and then
+elsewhere (a log file or a CI job), so that no control codes end up in files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as RichProgress
+from rich.table import Table
+from rich.text import Text
+
+from lagoon.cli.pipeline import Row
+from lagoon.progress import Progress
+
+_PLAIN_EVERY = 15.0
+"""Time between two plain progress lines [s]."""
+
+
+def plain(text: str) -> Text:
+    """Return text without markup meaning and without control characters: a command may hold anything."""
+    return Text("".join(c if c.isprintable() or c == "\n" else "�" for c in text))
+
+
+def shown(command: str, limit: int = 60) -> str:
+    """Return a command on one line, cut for display."""
+    line = " ".join(command.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+class Terminal:
+    """The Screen of the command line."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        """Args: console: for tests; standard output otherwise."""
+        self.console = console or Console(highlight=False)
+
+    def say(self, text: str) -> None:
+        """Print text; long lines are folded by the terminal, not by us, so that paths can be copied."""
+        self.console.print(plain(text), soft_wrap=True)
+
+    @contextmanager
+    def stage(self, title: str) -> Iterator[Progress]:
+        """Show progress of a stage while the body runs."""
+        if not self.console.is_terminal:
+            yield PlainProgress(self.console, title)
+            return
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[message]}", style="dim"),
+        )
+        with RichProgress(*columns, console=self.console, transient=True) as bar:
+            task = bar.add_task(title, total=1.0, message="", left="")
+            clock = Remaining()
+
+            def report(fraction: float, message: str = "") -> None:
+                bar.update(task, completed=fraction, message=plain(message), left=clock.text(fraction))
+
+            yield report
+
+    def summary(self, rows: Sequence[Row]) -> None:
+        """Print one line per stage."""
+        table = Table(title=None, header_style="bold")
+        table.add_column("stage")
+        table.add_column("time", justify="right")
+        table.add_column("result", overflow="fold")
+        table.add_column("file", overflow="fold")
+        for row in rows:
+            style = "red" if row.failed else ""
+            time_text = "kept" if row.kept else duration(row.seconds)
+            table.add_row(row.stage, time_text, plain(row.result), plain(row.file), style=style)
+        self.console.print(table)
+
+
+class Remaining:
+    """Estimates the time left from the fractions reported since the first one above zero.
+
+    A resumed training starts at its old fraction, so speed counts from the first report, not from zero.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[float, float] | None = None
+
+    def text(self, fraction: float) -> str:
+        """Return for example ``2 min 10 s left``; empty as long as there is nothing to go by."""
+        now = time.monotonic()
+        if self._first is None:
+            if fraction > 0.0:
+                self._first = (now, fraction)
+            return ""
+        seconds, done = now - self._first[0], fraction - self._first[1]
+        if seconds < 2.0 or done <= 0.0:
+            return ""
+        return f"{duration((1.0 - fraction) * seconds / done)} left"
+
+
+class PlainProgress:
+    """Progress for logs: a whole line, at most one every 15 s."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console, self._title, self._last, self._clock = console, title, time.monotonic(), Remaining()
+
+    def __call__(self, fraction: float, message: str = "") -> None:
+        """Print if it is time to."""
+        left = self._clock.text(fraction)
+        now = time.monotonic()
+        if now - self._last < _PLAIN_EVERY:
+            return
+        self._last = now
+        parts = [f"{self._title}: {100 * fraction:.0f} %", left, message]
+        self._console.print(plain(", ".join(part for part in parts if part)), soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """Return a time span in words: ``0.4 s``, ``12 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,46 @@
+"""``lagoon generate``: words to human motion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lagoon.cli.config import GenerateVerb
+from lagoon.cli.session import run_and_show
+from lagoon.cli.verb import Call, Verb
+from lagoon.robot import load_robot
+from lagoon.skill import Skill
+
+
+def run(call: Call) -> int:
+    """Write human.npz."""
+    from lagoon.cli.stages import generate_stage
+
+    config: GenerateVerb = call.config
+    load_robot(config.robot)
+    skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
+    return run_and_show(skill, [generate_stage(config.generate, config.seed)], call)
+
+
+VERB = Verb(
+    name="generate",
+    purpose="turn words into human motion (human.npz)",
+    text="command",
+    config=GenerateVerb,
+    run=run,
+    examples=(
+        ('lagoon generate "wave hello" seed=7', "seed 7's way of waving"),
+        ('lagoon generate "walk in a circle" generate.duration=6', "six seconds long"),
+        ('lagoon generate "play the violin" --force', "even if nothing like it is known"),
+    ),
+    main_options=(
+        "robot",
+        "seed",
+        "skills_dir",
+        "generate.model",
+        "generate.duration",
+        "generate.guidance",
+        "generate.temperature",
+        "generate.force",
+    ),
+    details="A command far from all the model was trained on is refused (exit code 3); the nearest known are listed.",
+)

@@ -1,0 +1,92 @@
+"""Writes the help texts from the verbs and the dataclasses of their settings.
+
+What enters: verbs. What leaves: plain text, at most as wide as a terminal.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from lagoon import __version__
+from lagoon.cli.arguments import FLAGS
+from lagoon.cli.schema import Option, options_of
+from lagoon.cli.verb import Verb
+
+_WIDTH = 100
+_TEXT = {
+    "command": "COMMAND is the first argument, whatever it holds; quote it, and put -- before it if it begins with -.",
+    "skill": "SKILL is the command text, the name of a folder in skills_dir, or the path of a skill folder.",
+    "none": "",
+}
+
+
+def overview(verbs: Sequence[Verb]) -> str:
+    """Return what ``lagoon --help`` prints."""
+    lines = [
+        f"lagoon {__version__}: type a command, get a skill that a real quadruped can run.",
+        "",
+        "Usage: lagoon VERB [COMMAND or SKILL] [KEY=VALUE ...] [--help]",
+        "",
+        "Start here:",
+        '  lagoon make "wave hello"     all stages, into skills/',
+        "  lagoon doctor                what is installed, what is missing, what to type",
+        "",
+        "Verbs:",
+    ]
+    lines += [f"  {verb.name:<10} {verb.purpose}" for verb in verbs]
+    lines += [
+        "",
+        "lagoon VERB --help tells more. Exit codes: 0 done, 1 evaluation FAIL, 2 bad input or a missing part,",
+        "3 command refused, 130 stopped by Ctrl-C. LAGOON_DEBUG=1 shows Python tracebacks.",
+    ]
+    return "\n".join(lines)
+
+
+def verb_help(verb: Verb) -> str:
+    """Return what ``lagoon VERB --help`` prints."""
+    what = {"command": '"COMMAND" ', "skill": "SKILL ", "none": ""}[verb.text]
+    lines = [f"lagoon {verb.name}: {verb.purpose}", "", f"Usage: lagoon {verb.name} {what}[KEY=VALUE ...] [flags]"]
+    if _TEXT[verb.text]:
+        lines += textwrap.wrap(_TEXT[verb.text], _WIDTH)
+    if verb.details:
+        lines += ["", *textwrap.wrap(verb.details, _WIDTH)]
+    lines += ["", "Examples:"]
+    for line, purpose in verb.examples:
+        lines += [f"  {line}", f"      {purpose}"]
+    options = {option.key: option for option in options_of(verb.config)}
+    if verb.main_options:
+        lines += ["", "Main settings (name, type, default):"]
+        for key in verb.main_options:
+            lines += _option_lines(options[key])
+    hidden = len(options) - len(verb.main_options)
+    if hidden > 0:
+        lines.append(f"  ... and {hidden} more: lagoon {verb.name} --cfg")
+    if any(key.count(".") > 1 for key in options):
+        lines += ["", "Names in the middle may be left out where only one setting fits: train.minutes=5."]
+    lines += ["", "Flags:"]
+    lines += [f"  {name:<8} {text}" for name, text in FLAGS.items() if name in flags_of(verb)]
+    return "\n".join(lines)
+
+
+def flags_of(verb: Verb) -> tuple[str, ...]:
+    """Names of the flags that a verb takes."""
+    if verb.text == "none":
+        return ("--help", "--cfg")
+    if verb.text == "command":
+        return tuple(FLAGS)
+    return ("--help", "--cfg") if verb.name == "play" else ("--help", "--cfg", "--again")
+
+
+def show(value: object) -> str:
+    """Write a value as the user would type it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (tuple, list)):
+        return "[" + ",".join(show(item) for item in value) + "]"
+    return str(value)
+
+
+def _option_lines(option: Option) -> list[str]:
+    head = f"  {option.key}  ({option.kind}, default {show(option.default)})"
+    return [head, *textwrap.wrap(option.doc, _WIDTH, initial_indent="      ", subsequent_indent="      ")]

