@@ -8,6 +8,7 @@ of threads. Domain randomization writes per-robot model fields, so it costs noth
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -19,6 +20,20 @@ from lagoon.sim.backend import BodyParameters, SimState
 from lagoon.sim.model import TRAINING, Addresses, PhysicsConfig, build_model
 
 Tensor = torch.Tensor
+
+
+@dataclass(frozen=True)
+class FootState:
+    """Feet of N robots and the base they hang on, at one instant; float64."""
+
+    pos_w: np.ndarray
+    """(N, F, 3) foot centres in world [m]."""
+    quat_w: np.ndarray
+    """(N, F, 4) wxyz of the bodies that carry the feet."""
+    base_pos_w: np.ndarray
+    """(N, 3) base origin at that instant [m]."""
+    base_quat_w: np.ndarray
+    """(N, 4) wxyz of the base at that instant."""
 
 
 class MujocoBackend:
@@ -42,6 +57,7 @@ class MujocoBackend:
         self._ctrl, self._warmstart = self._batch.bind("ctrl"), self._batch.bind("qacc_warmstart")
         self._torque = self._batch.bind("actuator_force")
         self._fields: dict[str, np.ndarray] = {}
+        self._outputs: dict[str, np.ndarray] = {}
         self._body = slice(1, self.model.nbody)
 
     def state(self) -> SimState:
@@ -60,6 +76,23 @@ class MujocoBackend:
     def torques(self) -> Tensor:
         """(N, J) torques that the motors gave in the last physics step [Nm]."""
         return torch.from_numpy(self._torque[:, self.addresses.actuator].astype(np.float32))
+
+    def feet(self) -> FootState:
+        """Where the feet are, as of the last physics step but one (the step's own kinematics, dt before state()).
+
+        Nothing is computed or copied for it until the first call, so training does not pay for it.
+        """
+        if "site_xpos" not in self._outputs:
+            for name in ("site_xpos", "site_xquat", "xpos", "xquat"):
+                self._outputs[name] = self._batch.bind(name)
+            self._batch.forward(stage=mujoco.mjtStage.mjSTAGE_POS)
+        sites, base = self.addresses.foot_site, self.addresses.base_body
+        return FootState(
+            pos_w=self._outputs["site_xpos"][:, sites].copy(),
+            quat_w=self._outputs["site_xquat"][:, sites].copy(),
+            base_pos_w=self._outputs["xpos"][:, base].copy(),
+            base_quat_w=self._outputs["xquat"][:, base].copy(),
+        )
 
     def set_state(self, ids: Tensor, state: SimState) -> None:
         """See SimBackend.set_state."""

@@ -1,0 +1,126 @@
+"""Settings of evaluation: what differs between trials, what counts as a fall, what passes. Plain data.
+
+What enters: values from configs/evaluate/. What leaves: one frozen dataclass. Ranges are uniform
+unless said otherwise. Body ranges equal those of training, since both describe the same robot; the
+physics, the delays in steps of 2 ms and the drifts differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from lagoon.errors import BadInputError
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """How an exported policy is examined."""
+
+    trials: int = 128
+    """Randomized robots; 128 put a 95 % interval of about +-4 points around a survival of 95 %."""
+    threads: int = 0
+    """Physics threads; 0 takes every core this process may use."""
+    physics: str = "checking"
+    """``checking`` (2 ms, elliptic cone, full collisions, dry friction) or ``training``, to tell a policy
+    that has not learnt from one that has learnt its simulator."""
+    stand_seconds: float = 0.5
+    """Time that the robot stands under its joint controller before the policy takes over [s]."""
+    hold_seconds: float = 0.5
+    """Time after the reference's end in which it must still stand [s]."""
+
+    friction: Range = (0.5, 1.2)
+    """Sliding friction of robot and floor: wet tile to rubber on concrete [-]."""
+    mass_scale: Range = (0.95, 1.05)
+    """Factor on every link's mass: tolerance of the description [-]."""
+    payload: Range = (-0.5, 1.0)
+    """Mass added to the trunk: battery variants and a small sensor [kg]."""
+    com_offset: float = 0.02
+    """Largest shift of the trunk's centre of mass along each axis: cables and payload off centre [m]."""
+    gain_scale: Range = (0.85, 1.15)
+    """Factor on each joint's kp and kd: torque constants differ by motor and with warmth [-]."""
+    strength: Range = (0.85, 1.0)
+    """Factor on each torque limit: a warm motor or a low battery [-]."""
+    start_joint_offset: float = 0.05
+    """Largest offset of each joint's target in the stand before the skill: no robot stands in the exact pose [rad]."""
+    start_heading: Range = (-3.14159265, 3.14159265)
+    """World heading at the start; a policy must not care [rad]."""
+
+    delay: Range = (0.0, 0.02)
+    """Time from measurement to torque: computing and bus; fixed in a trial, in steps of the physics [s]."""
+    joint_pos_noise: float = 0.005
+    """Standard deviation of an encoder reading [rad]."""
+    joint_pos_offset: float = 0.015
+    """Largest constant error of each encoder: calibration by hand [rad]."""
+    joint_vel_noise: float = 0.3
+    """Standard deviation of a joint velocity, which is a differentiated encoder [rad/s]."""
+    ang_vel_noise: float = 0.08
+    """Standard deviation of the gyro [rad/s]."""
+    ang_vel_offset: float = 0.02
+    """Largest constant error of each gyro axis [rad/s]."""
+    tilt_noise: float = 0.005
+    """Standard deviation of the measured orientation about each axis [rad]."""
+    tilt_offset: float = 0.025
+    """Largest constant tilt of the IMU against the trunk: mounting and filter [rad]."""
+    heading_drift: float = 0.02
+    """Largest rate at which the measured heading drifts, since no compass corrects it [rad/s]."""
+    pushes: tuple[int, int] = (1, 2)
+    """Number of pushes in a trial, both ends included."""
+    push_speed: Range = (0.1, 0.3)
+    """Sudden change of the base velocity in the ground plane: a hand or a knee that brushes the robot [m/s]."""
+
+    fall_tilt: float = 1.0
+    """A trial falls when the gravity direction is further from the reference's than this [rad]."""
+    fall_height: float = 0.2
+    """... or the base height is further from the reference's than this [m]."""
+    floor_clearance: float = 0.03
+    """... or trunk or head touch the floor where the reference keeps them higher than this [m]."""
+    end_tilt: float = 0.3
+    """At the end the trunk must be level within this [rad],"""
+    end_joint_error: float = 0.2
+    """the joints within this of the stand, averaged over the joints [rad],"""
+    end_foot_height: float = 0.02
+    """and every foot within this of the floor [m]."""
+
+    min_survival: float = 0.95
+    """PASS needs at least this share of trials that start and end on four legs without a fall."""
+    max_joint_error: float = 0.15
+    """PASS needs at most this mean joint error over surviving time [rad]."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadInputError: a value is outside what can work; field, value and expectation are told.
+        """
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, (list, tuple)):
+                if len(value) != 2 or value[0] > value[1]:
+                    raise self._bad(field.name, "two numbers, the lower one first")
+                object.__setattr__(self, field.name, tuple(value))
+        if self.trials < 1:
+            raise self._bad("trials", "at least 1")
+        if self.threads < 0:
+            raise self._bad("threads", "0 (all cores) or more")
+        if self.physics not in ("checking", "training"):
+            raise self._bad("physics", "checking or training")
+        if not 0.0 <= self.min_survival <= 1.0:
+            raise self._bad("min_survival", "a share in [0, 1]")
+        for name in ("friction", "mass_scale", "gain_scale", "strength"):
+            if getattr(self, name)[0] <= 0.0:
+                raise self._bad(name, "factors above 0")
+        for name in ("delay", "pushes", "push_speed"):
+            if getattr(self, name)[0] < 0:
+                raise self._bad(name, "0 or more")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and value < 0.0:
+                raise self._bad(field.name, "0 or more")
+
+    def _bad(self, name: str, expected: str) -> BadInputError:
+        return BadInputError(
+            f"Evaluation setting {name} is {getattr(self, name)}; expected {expected}. "
+            f"Change it with evaluate.{name}=VALUE."
+        )
