@@ -1,0 +1,119 @@
+"""Settings of PPO and of the processes that run it; plain data, no torch.
+
+What enters: values from ``configs/engine/*.yaml`` or code. What leaves: a frozen, checked ``PPOConfig``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lagoon.errors import BadInputError
+
+ACTIVATIONS = ("elu", "relu", "silu", "tanh")
+
+
+@dataclass(frozen=True)
+class PPOConfig:
+    """Everything PPO needs to know besides the environment and the seed.
+
+    The defaults are the recipe of docs/engine.md: short rollouts of many robots, a learning rate steered by
+    the KL divergence, and a noise that follows a schedule instead of being learned.
+    """
+
+    num_envs: int = 256
+    """Environments of the whole run; they are split evenly over the workers."""
+    horizon: int = 32
+    """Control steps per environment between two updates."""
+    epochs: int = 5
+    """Passes over each rollout."""
+    minibatches: int = 4
+    """Gradient steps per pass."""
+    gamma: float = 0.98
+    """Discount per control step."""
+    lam: float = 0.95
+    """Lambda of generalised advantage estimation."""
+    clip: float = 0.2
+    """Half width of the interval around 1 in which the probability ratio may earn."""
+    lr: float = 1e-3
+    """Learning rate of the first gradient step."""
+    lr_min: float = 5e-5
+    """The KL rule never goes below this learning rate."""
+    lr_max: float = 1e-2
+    """The KL rule never goes above this learning rate."""
+    target_kl: float = 0.02
+    """KL divergence per update that the learning rate aims at [nat]; 0 keeps ``lr`` fixed."""
+    max_grad_norm: float = 1.0
+    """Gradient norm limit, for actor and critic separately."""
+    value_coef: float = 1.0
+    """Weight of the value loss."""
+    std_start: float = 0.35
+    """Standard deviation of the action noise at the start, in units of the action."""
+    std_end: float = 0.08
+    """Standard deviation of the action noise at the end."""
+    std_hold: float = 0.1
+    """Share of the run, at its end, that is trained with ``std_end``."""
+    reward_scale: bool = True
+    """Multiply rewards by 2 (1 - gamma), so that values stay near 1."""
+    hidden: tuple[int, ...] = (256, 128)
+    """Widths of the hidden layers, the same for actor and critic."""
+    activation: str = "elu"
+    """Activation of the hidden layers: elu, relu, silu or tanh."""
+    obs_clip: float = 8.0
+    """Normalised observations are clipped to plus or minus this many standard deviations."""
+    fused_backward: bool = True
+    """Use the hand-written backward pass of ``fused.py`` where it applies; False uses autograd everywhere."""
+    bf16: bool = False
+    """Run the update's matrix products in bfloat16; faster only on processors with AMX."""
+    total_steps: int = 2_000_000
+    """Environment steps of the whole run."""
+    minutes: float | None = None
+    """Also stop, and finish all schedules, after this many minutes of wall time; None sets no limit."""
+    workers: int = 0
+    """Processes; 0 means one per core that this process may use."""
+    checkpoint_seconds: float = 60.0
+    """Save a checkpoint at least this often."""
+    keep_checkpoints: int = 3
+    """Older checkpoints are deleted."""
+    tensorboard: bool = True
+    """Write TensorBoard event files beside ``metrics.jsonl``."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadInputError: a value is outside its range; the text names the field.
+        """
+        object.__setattr__(self, "hidden", tuple(int(width) for width in self.hidden))
+        for name in ("num_envs", "horizon", "epochs", "minibatches", "total_steps", "keep_checkpoints"):
+            self._require(name, getattr(self, name) >= 1, "a whole number of at least 1")
+        for name in ("lr", "lr_min", "lr_max", "max_grad_norm", "std_start", "std_end", "obs_clip"):
+            self._require(name, getattr(self, name) > 0, "a number above 0")
+        for name in ("clip", "gamma"):
+            self._require(name, 0 < getattr(self, name) < 1, "a number between 0 and 1, both excluded")
+        self._require("lam", 0 <= self.lam <= 1, "a number from 0 to 1")
+        self._require("std_hold", 0 <= self.std_hold < 1, "a number from 0 up to, but not including, 1")
+        self._require("target_kl", self.target_kl >= 0, "0 or more")
+        self._require("value_coef", self.value_coef >= 0, "0 or more")
+        self._require("workers", self.workers >= 0, "0 (one per core) or more")
+        self._require("checkpoint_seconds", self.checkpoint_seconds >= 0, "0 or more")
+        self._require("lr_max", self.lr_min <= self.lr <= self.lr_max, "such that lr_min <= lr <= lr_max")
+        self._require("minutes", self.minutes is None or self.minutes > 0, "above 0, or null for no limit")
+        self._require("hidden", bool(self.hidden) and min(self.hidden) >= 1, "one or more widths of at least 1")
+        self._require("activation", self.activation in ACTIVATIONS, f"one of {', '.join(ACTIVATIONS)}")
+        self._require(
+            "minibatches",
+            self.minibatches <= self.num_envs * self.horizon,
+            f"at most num_envs x horizon = {self.num_envs * self.horizon}",
+        )
+
+    def _require(self, name: str, good: bool, expected: str) -> None:
+        if not good:
+            raise BadInputError(
+                f"engine.{name} is {getattr(self, name)!r}; expected {expected}. "
+                f"Change it with train.ppo.{name}=VALUE or in configs/engine."
+            )
+
+    @property
+    def reward_factor(self) -> float:
+        """What rewards are multiplied by before learning sees them."""
+        return 2.0 * (1.0 - self.gamma) if self.reward_scale else 1.0

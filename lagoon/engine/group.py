@@ -1,0 +1,76 @@
+"""Data-parallel workers as one: sums, broadcasts and gathers, or nothing at all for a single worker.
+
+What enters: tensors and small objects of each rank. What leaves: what all ranks agree on. Rank 0 leads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import torch.distributed as dist
+from torch import Tensor
+
+
+class Group(Protocol):
+    """The workers that share gradients."""
+
+    rank: int
+    size: int
+
+    def sum_(self, tensor: Tensor) -> Tensor:
+        """Add the tensors of all ranks, in place, with the same bits on every rank; returns the tensor."""
+        ...
+
+    def lead_(self, tensor: Tensor) -> Tensor:
+        """Overwrite the tensor with that of rank 0; returns the tensor."""
+        ...
+
+    def gather(self, item: Any) -> list[Any]:
+        """Return the items of all ranks, in their order, on rank 0 and an empty list elsewhere.
+
+        Control plane only: the items are pickled, between processes of one run.
+        """
+        ...
+
+
+class Solo:
+    """A single worker."""
+
+    rank = 0
+    size = 1
+
+    def sum_(self, tensor: Tensor) -> Tensor:
+        """Return the tensor as it is."""
+        return tensor
+
+    def lead_(self, tensor: Tensor) -> Tensor:
+        """Return the tensor as it is."""
+        return tensor
+
+    def gather(self, item: Any) -> list[Any]:
+        """Return the one item."""
+        return [item]
+
+
+class Distributed:
+    """The default process group of torch.distributed, which must be initialised."""
+
+    def __init__(self) -> None:
+        self.rank = dist.get_rank()
+        self.size = dist.get_world_size()
+
+    def sum_(self, tensor: Tensor) -> Tensor:
+        """Add the tensors of all ranks, in place."""
+        dist.all_reduce(tensor)
+        return tensor
+
+    def lead_(self, tensor: Tensor) -> Tensor:
+        """Overwrite the tensor with that of rank 0."""
+        dist.broadcast(tensor, src=0)
+        return tensor
+
+    def gather(self, item: Any) -> list[Any]:
+        """Return the items of all ranks on rank 0."""
+        items: list[Any] | None = [None] * self.size if self.rank == 0 else None
+        dist.gather_object(item, items, dst=0)
+        return items or []

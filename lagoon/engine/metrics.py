@@ -1,0 +1,125 @@
+"""Numbers about a run: CPU time by purpose, averages, and the files they end in.
+
+What enters: named scalars per iteration. What leaves: ``metrics.jsonl`` and TensorBoard event files.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+
+from lagoon.errors import require
+from lagoon.paths import write_text
+
+
+class Stopwatch:
+    """Counts the CPU seconds of this process, all its threads included, by purpose.
+
+    CPU time and not wall time: on a machine that others use too, only the former says what a step costs.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._since = time.process_time()
+
+    @contextmanager
+    def __call__(self, purpose: str) -> Iterator[None]:
+        """Count the body's CPU time for a purpose; purposes must not be nested."""
+        start = time.process_time()
+        try:
+            yield
+        finally:
+            self._seconds[purpose] += time.process_time() - start
+
+    def take(self) -> dict[str, float]:
+        """Return seconds by purpose since the last call, with "other" for the rest."""
+        now = time.process_time()
+        seconds = dict(self._seconds)
+        seconds["other"] = max(now - self._since - sum(seconds.values()), 0.0)
+        self._seconds.clear()
+        self._since = now
+        return seconds
+
+
+class Averages:
+    """Means of scalars that need not all be there every time."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = defaultdict(float)
+        self._counts: dict[str, int] = defaultdict(int)
+
+    def add(self, values: Mapping[str, float]) -> None:
+        """Take values in."""
+        for name, value in values.items():
+            self._sums[name] += value
+            self._counts[name] += 1
+
+    def take(self) -> dict[str, float]:
+        """Return the means since the last call."""
+        means = {name: total / self._counts[name] for name, total in self._sums.items()}
+        self._sums.clear()
+        self._counts.clear()
+        return means
+
+
+class MetricsWriter:
+    """Appends one line of JSON per iteration, and TensorBoard scalars when asked."""
+
+    def __init__(self, folder: Path, iteration: int = 0, tensorboard: bool = True) -> None:
+        """Open the files.
+
+        Args:
+            folder: where they lie.
+            iteration: where the run goes on; lines of later iterations are from work that was lost, and go.
+            tensorboard: also write event files, into ``folder/tensorboard``.
+
+        Raises:
+            MissingExtraError: TensorBoard is wanted and not installed.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "metrics.jsonl"
+        if path.exists():
+            kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _iteration(line) <= iteration]
+            write_text(path, "".join(f"{line}\n" for line in kept))
+        self._file = path.open("a", encoding="utf-8", buffering=1)
+        self._events = None
+        if tensorboard:
+            require("tensorboard", "train")
+            # Imported here because it takes a second, which commands that do not train should not pay.
+            from torch.utils.tensorboard import SummaryWriter
+
+            self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=iteration + 1)
+
+    def write(self, iteration: int, values: Mapping[str, float]) -> None:
+        """Write the scalars of one iteration; a slash in a name groups it in TensorBoard."""
+        rounded = {name: float(f"{value:.6g}") for name, value in values.items()}
+        self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
+        if self._events is not None:
+            for name, value in values.items():
+                self._events.add_scalar(name, value, iteration)
+
+    def close(self) -> None:
+        """Flush and close the files."""
+        self._file.close()
+        if self._events is not None:
+            self._events.close()
+
+    def __enter__(self) -> MetricsWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _iteration(line: str) -> float:
+    try:
+        return float(json.loads(line)["iteration"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")  # A line cut short by a crash.

@@ -1,0 +1,193 @@
+"""One process per core: starts them, joins them into a group, and leaves none behind.
+
+What enters: what the other ranks shall do. What leaves: the group, for rank 0, which is the calling process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+from lagoon.engine.group import Distributed, Group, Solo
+from lagoon.errors import LagoonError
+
+Follow = Callable[[Group], None]
+# A follower waits as long as rank 0 may need between two iterations, for example to evaluate or to save.
+_PATIENCE = timedelta(hours=2)
+_START_SECONDS = 120.0
+_LEAVE_SECONDS = 2.0
+_PR_SET_PDEATHSIG = 1
+
+
+def available_cores() -> list[int]:
+    """Return the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+@contextmanager
+def data_parallel(size: int, follow: Follow) -> Iterator[Group]:
+    """Run ``follow`` in ``size - 1`` new processes and join them and this one into a group.
+
+    Each process gets one torch thread and, where there are several, one core of its own. All settings of the
+    calling process are put back afterwards.
+
+    Args:
+        size: processes in all; 1 starts none.
+        follow: picklable; called with the group on ranks 1 and up.
+
+    Yields:
+        The group, as rank 0.
+
+    Raises:
+        LagoonError: a process did not start or died; the text holds its error.
+    """
+    threads, cores = torch.get_num_threads(), available_cores()
+    torch.set_num_threads(1)
+    try:
+        if size == 1:
+            yield Solo()
+        else:
+            with tempfile.TemporaryDirectory(prefix="lagoon-ranks-") as folder:
+                yield from _lead(size, follow, Path(folder), cores)
+    finally:
+        torch.set_num_threads(threads)
+        _pin(cores)
+
+
+def _lead(size: int, follow: Follow, folder: Path, cores: list[int]) -> Iterator[Group]:
+    children: list[BaseProcess] = []
+    try:
+        children = _spawn(size, follow, folder, cores)
+        _pin([cores[0]])
+        _await_ready(children, folder)
+        _join(0, size, folder)
+        yield Distributed()
+    except RuntimeError as error:
+        # The transport reports a dead peer as a RuntimeError; the peer's own report says why it died.
+        report = _first_report(children, folder)
+        if report is None:
+            raise
+        raise LagoonError(report) from error
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        deadline = time.monotonic() + _LEAVE_SECONDS
+        for child in children:
+            child.join(max(deadline - time.monotonic(), 0.0))
+            if child.is_alive():
+                child.kill()
+                child.join()
+
+
+def _spawn(size: int, follow: Follow, folder: Path, cores: list[int]) -> list[BaseProcess]:
+    context = multiprocessing.get_context("spawn")
+    children: list[BaseProcess] = []
+    # Ctrl-C reaches every process of a terminal. Only rank 0 shall act on it, and children inherit "ignore".
+    # Masking is no substitute: a handler set in Python would be reset in the child.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    main = threading.current_thread() is threading.main_thread()
+    try:
+        for number in handlers if main else ():
+            signal.signal(number, signal.SIG_IGN)
+        for rank in range(1, size):
+            core = cores[rank % len(cores)]
+            child = context.Process(
+                target=_follow,
+                args=(rank, size, folder, core, os.getpid(), follow),
+                name=f"lagoon-rank-{rank}",
+                daemon=True,
+            )
+            child.start()
+            children.append(child)
+    finally:
+        for number, handler in handlers.items() if main else ():
+            signal.signal(number, handler)
+    return children
+
+
+def _follow(rank: int, size: int, folder: Path, core: int, parent: int, follow: Follow) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    _die_with(parent)
+    torch.set_num_threads(1)
+    _pin([core])
+    try:
+        (folder / f"ready-{rank}").touch()
+        _join(rank, size, folder)
+        follow(Distributed())
+        dist.destroy_process_group()
+    except BaseException as error:
+        text = str(error) if isinstance(error, LagoonError) else traceback.format_exc()
+        if folder.is_dir():
+            (folder / f"error-{rank}.txt").write_text(text, encoding="utf-8")
+        os._exit(1)
+
+
+def _die_with(parent: int) -> None:
+    # Without this a rank 0 that is killed outright would leave ranks waiting for it.
+    if os.uname().sysname == "Linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _await_ready(children: list[BaseProcess], folder: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    for rank, child in enumerate(children, start=1):
+        while not (folder / f"ready-{rank}").exists():
+            if not child.is_alive():
+                raise LagoonError(
+                    f"Worker {rank} ended with code {child.exitcode} while starting; its error stands above. A script "
+                    'that trains needs the guard: if __name__ == "__main__". '
+                    "Or train in one process: train.ppo.workers=1"
+                )
+            if time.monotonic() > deadline:
+                raise LagoonError(
+                    f"Worker {rank} did not start within {_START_SECONDS:.0f} s. "
+                    "Train in one process: train.ppo.workers=1"
+                )
+            time.sleep(0.01)
+
+
+def _join(rank: int, size: int, folder: Path) -> None:
+    loopback = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), None)
+    if loopback is not None:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=_PATIENCE)
+
+
+def _first_report(children: list[BaseProcess], folder: Path) -> str | None:
+    for child in children:
+        child.join(_LEAVE_SECONDS / 2)
+    for rank, child in enumerate(children, start=1):
+        path = folder / f"error-{rank}.txt"
+        if path.exists():
+            return f"Worker {rank} failed: {path.read_text(encoding='utf-8').strip()}"
+        if child.exitcode not in (None, 0):
+            return (
+                f"Worker {rank} was ended from outside (code {child.exitcode}), perhaps for lack of memory. "
+                "Run the same command again to go on from the last checkpoint."
+            )
+    return None
+
+
+def _pin(cores: list[int]) -> None:
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)

@@ -1,0 +1,177 @@
+"""One rank of a colocated run: actor, policy and trainer fused by inline streams, polled in turn.
+
+What enters: an environment, the recipe, the group of ranks, a checkpoint to go on from. What leaves:
+iterations, and the state that a checkpoint needs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lagoon.engine.checkpoint import Checkpoint, pack_state, unpack_state
+from lagoon.engine.config import PPOConfig
+from lagoon.engine.environment import VecEnv
+from lagoon.engine.group import Group
+from lagoon.engine.metrics import Stopwatch
+from lagoon.engine.params import MemoryParameterStore
+from lagoon.engine.policy import GaussianActorCritic
+from lagoon.engine.ppo import PPO
+from lagoon.engine.schedule import noise_std
+from lagoon.engine.streams.inline import InlineInferenceStream, InlineSampleStream
+from lagoon.engine.trajectory import ppo_schema
+from lagoon.engine.workers.actor import ActorSpec, ActorWorker
+from lagoon.engine.workers.trainer import TrainerSpec, TrainerWorker
+from lagoon.errors import BadInputError
+
+MakeEnv = Callable[[int, int, int], VecEnv]
+"""(rank, num_envs, seed) -> environment; it must be picklable when there are several workers."""
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """Everything of one rank."""
+
+    def __init__(
+        self, make_env: MakeEnv, config: PPOConfig, seed: int, group: Group, checkpoint: Checkpoint | None
+    ) -> None:
+        """Build the rank's environment and workers, and take the checkpoint over.
+
+        Args:
+            make_env: builds this rank's environment.
+            config: the recipe; ``num_envs`` is divided by the number of ranks.
+            seed: seed of the run; environment, action noise and minibatch order of each rank derive from it.
+            group: the ranks.
+            checkpoint: where to go on, or None to start.
+
+        Raises:
+            BadInputError: the checkpoint is of a network with other sizes.
+        """
+        self.config, self.group, self.watch = config, group, Stopwatch()
+        env_seed, noise_seed, order_seed = (
+            int(word) for word in np.random.SeedSequence([seed, group.size, group.rank]).generate_state(3, np.uint32)
+        )
+        self.env = make_env(group.rank, config.num_envs // group.size, env_seed)
+        self.noise = torch.Generator().manual_seed(noise_seed)
+        self.order = torch.Generator().manual_seed(order_seed)
+        self.policy = GaussianActorCritic.from_config(self.env.obs_dims, self.env.action_dim, config, seed)
+        self.algorithm = PPO(self.policy, config, self.order, group)
+        self.iteration, self.steps = 0, 0
+        if checkpoint is not None:
+            self._resume(checkpoint)
+        self._connect(fresh=checkpoint is None)
+
+    def _connect(self, fresh: bool) -> None:
+        schema = ppo_schema(self.config.horizon, self.env.num_envs, self.env.obs_dims, self.env.action_dim)
+        samples, store = InlineSampleStream(schema), MemoryParameterStore()
+        self.inference = InlineInferenceStream(self.policy, store, self.noise, self.watch)
+        self.actor, self.trainer = ActorWorker(), TrainerWorker()
+        self.actor.configure(ActorSpec([self.env], self.inference, samples, self.watch))
+        self.trainer.configure(
+            TrainerSpec(self.policy, self.algorithm, samples, store, self.watch, version=self.iteration)
+        )
+        self.actor.start()
+        if fresh:
+            self._first_statistics()
+        self.trainer.start()
+        self.watch.take()
+
+    def _first_statistics(self) -> None:
+        # Without this the first rollout would be acted on raw observations of any size.
+        for obs in self.actor.observations:
+            for name, value in obs.items():
+                normalizer = self.policy.normalizer[name]
+                normalizer.update(self.group.sum_(normalizer.moments(value)))  # type: ignore[operator]
+
+    def iterate(self, fraction: float) -> dict[str, float]:
+        """Collect one rollout and learn from it.
+
+        Args:
+            fraction: done share of the run, the same on all ranks.
+
+        Returns:
+            Numbers for the log, of this rank.
+        """
+        std = noise_std(fraction, self.config)
+        self.policy.std.fill_(std)
+        self.inference.std = float(self.policy.std)
+        self.env.set_progress(fraction)
+        while self.trainer.poll().batches == 0:
+            self.actor.poll()
+        self.iteration += 1
+        self.steps += self.config.horizon * self.env.num_envs * self.group.size
+        train = {f"train/{name}": value for name, value in self.trainer.stats.items()}
+        env = {f"env/{name}": value for name, value in self.actor.averages().items()}
+        return train | env | {"train/std": std}
+
+    def state(self) -> dict[str, Any]:
+        """Return what only this rank knows: its environment and its generators."""
+        return {
+            "env": self.env.state_dict(),
+            "noise": self.noise.get_state(),
+            "order": self.order.get_state(),
+        }
+
+    def checkpoint(self, ranks: list[dict[str, Any]]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Return tensors and facts for ``save_checkpoint``.
+
+        Args:
+            ranks: ``state()`` of every rank, in their order.
+        """
+        tensors = {f"policy/{name}": tensor for name, tensor in self.policy.state_dict().items()}
+        tensors |= {f"algorithm/{name}": tensor for name, tensor in self.algorithm.tensors().items()}
+        packed = [pack_state(state, f"ranks/{rank}", tensors) for rank, state in enumerate(ranks)]
+        facts = {
+            "iteration": self.iteration,
+            "version": self.trainer.version,
+            "policy": self.policy.facts(),
+            "algorithm": self.algorithm.facts(),
+            "config": asdict(self.config),
+            "ranks": packed,
+        }
+        return tensors, facts
+
+    def _resume(self, checkpoint: Checkpoint) -> None:
+        saved, own = checkpoint.facts["policy"], self.policy.facts()
+        different = [key for key in own if saved.get(key) != own[key]]
+        if different:
+            raise BadInputError(
+                f"The checkpoint {checkpoint.path} holds a policy with "
+                f"{', '.join(f'{key} = {saved.get(key)}' for key in different)}; this run has "
+                f"{', '.join(f'{key} = {own[key]}' for key in different)}. Use the same settings to go on, or delete "
+                f"the folder {checkpoint.path.parent} to train from the start."
+            )
+        self.policy.load_state_dict(checkpoint.group("policy"))
+        self.algorithm.load(checkpoint.group("algorithm"), checkpoint.facts["algorithm"])
+        self.iteration, self.steps = int(checkpoint.facts["iteration"]), int(checkpoint.facts["step"])
+        ranks = checkpoint.facts["ranks"]
+        if len(ranks) != self.group.size:
+            # Streams of random numbers belong to a rank; with other ranks there is nothing to continue.
+            _log.warning(
+                "The checkpoint was made by %d workers and this run has %d: environments start with fresh seeds.",
+                len(ranks),
+                self.group.size,
+            )
+            return
+        state = unpack_state(ranks[self.group.rank], checkpoint.tensors)
+        self.env.load_state_dict(state["env"])
+        self.noise.set_state(state["noise"])
+        self.order.set_state(state["order"])
+
+    def close(self) -> None:
+        """Stop the workers, which closes the environment."""
+        self.actor.stop()
+        self.trainer.stop()
+
+
+def load_policy(checkpoint: Checkpoint) -> GaussianActorCritic:
+    """Return the policy of a checkpoint, with its normalisers, on the CPU."""
+    policy = GaussianActorCritic(**checkpoint.facts["policy"])
+    policy.load_state_dict(checkpoint.group("policy"))
+    return policy

@@ -1,0 +1,1 @@
+"""The edges of the worker graph: how observations, actions and trajectories travel."""

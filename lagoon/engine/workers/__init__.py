@@ -1,0 +1,1 @@
+"""The nodes of the worker graph: who acts and who learns."""

@@ -1,0 +1,57 @@
+"""The trainer: learns from trajectories and publishes new parameters.
+
+What enters: trajectories from a sample stream. What leaves: parameter versions into a store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lagoon.engine.metrics import Stopwatch
+from lagoon.engine.params import ParameterStore
+from lagoon.engine.policy import GaussianActorCritic
+from lagoon.engine.ppo import Algorithm
+from lagoon.engine.streams.base import SampleStream
+from lagoon.engine.worker import PollResult, Worker
+
+
+@dataclass
+class TrainerSpec:
+    """What a trainer is connected to."""
+
+    policy: GaussianActorCritic
+    algorithm: Algorithm
+    samples: SampleStream
+    store: ParameterStore
+    watch: Stopwatch
+    """Counts the time as "update"."""
+    version: int = 0
+    """Version of the policy's parameters at the start; above 0 after a resume."""
+
+
+class TrainerWorker(Worker[TrainerSpec]):
+    """Learns from one trajectory per poll."""
+
+    def _configure(self, spec: TrainerSpec) -> None:
+        self._spec = spec
+        self.version = spec.version
+        self.stats: dict[str, float] = {}
+
+    def _start(self) -> None:
+        self._publish()
+
+    def _publish(self) -> None:
+        self._spec.store.push(self._spec.policy.state_dict(), self.version)
+
+    def _poll(self) -> PollResult:
+        trajectory = self._spec.samples.take()
+        if trajectory is None:
+            return PollResult()
+        spec = self._spec
+        with spec.watch("update"):
+            staleness = self.version - int(trajectory["version"].min())
+            self.stats = spec.algorithm.update(trajectory, float(spec.policy.std)) | {"staleness": float(staleness)}
+            spec.samples.release(trajectory)
+            self.version += 1
+            self._publish()
+        return PollResult(samples=trajectory.samples, batches=1)
