@@ -8,11 +8,14 @@ balance is no question.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lagoon.bundle.contract import BundleInfo
+from lagoon.bundle.contract import BundleInfo, MotionFacts, RobotFacts
+from lagoon.bundle.folder import PolicyBundle, write_bundle
 from lagoon.bundle.golden import FED_BACK, Floats, Golden
 from lagoon.bundle.graph import open_session
 from lagoon.bundle.ports import input_ports, output_ports
@@ -61,6 +64,42 @@ def playback_graph(joint_targets: NDArray[np.floating], state_size: int = 1) -> 
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model, full_check=True)
     return model.SerializeToString(deterministic=True)
+
+
+class PlayedMotion(MotionFacts, Protocol):
+    """A reference motion with joint angles (lagoon.motion.RobotMotion fits)."""
+
+    @property
+    def joint_pos(self) -> NDArray[np.float64]: ...  # noqa: D102
+
+
+def write_playback(
+    folder: Path,
+    robot: RobotFacts,
+    motion: PlayedMotion,
+    command: str,
+    joint_targets: NDArray[np.floating] | None = None,
+) -> PolicyBundle:
+    """Write a bundle that plays a motion's joint angles.
+
+    Args:
+        folder: the bundle folder to write.
+        robot: which robot.
+        motion: the reference at the control rate.
+        command: text kept in the bundle.
+        joint_targets: (T, J) [rad] to play instead of the motion's own angles.
+    """
+    targets = motion.joint_pos if joint_targets is None else joint_targets
+    info = BundleInfo.of(robot, motion, command=command, state_size=1)
+    policy, ticks = playback_graph(targets), min(50, info.num_steps)
+    joints = np.asarray(motion.joint_pos[:ticks], dtype=np.float32)
+    sensors = {
+        "joint_pos": joints,
+        "joint_vel": np.zeros_like(joints),
+        "imu_quat": np.asarray(motion.root_quat_w[:ticks], dtype=np.float32),
+        "imu_ang_vel": np.zeros((ticks, 3), dtype=np.float32),
+    }
+    return write_bundle(folder, policy, info, record(policy, info, sensors))
 
 
 def record(policy: bytes, info: BundleInfo, sensors: Mapping[str, Floats]) -> Golden:

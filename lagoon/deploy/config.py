@@ -8,6 +8,7 @@ physics, the delays in steps of 2 ms and the drifts differ.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from lagoon.errors import BadInputError
 
@@ -22,7 +23,7 @@ class EvaluateConfig:
     """Randomized robots; 128 put a 95 % interval of about +-4 points around a survival of 95 %."""
     threads: int = 0
     """Physics threads; 0 takes every core this process may use."""
-    physics: str = "checking"
+    physics: Literal["checking", "training"] = "checking"
     """``checking`` (2 ms, elliptic cone, full collisions, dry friction) or ``training``, to tell a policy
     that has not learnt from one that has learnt its simulator."""
     stand_seconds: float = 0.5
@@ -71,17 +72,17 @@ class EvaluateConfig:
     """Sudden change of the base velocity in the ground plane: a hand or a knee that brushes the robot [m/s]."""
 
     fall_tilt: float = 1.0
-    """A trial falls when the gravity direction is further from the reference's than this [rad]."""
+    """A trial falls when its gravity direction is further from the reference's than this [rad]."""
     fall_height: float = 0.2
-    """... or the base height is further from the reference's than this [m]."""
+    """A trial falls when its base height is further from the reference's than this [m]."""
     floor_clearance: float = 0.03
-    """... or trunk or head touch the floor where the reference keeps them higher than this [m]."""
+    """A trial falls when trunk or head touch the floor where the reference keeps them higher than this [m]."""
     end_tilt: float = 0.3
-    """At the end the trunk must be level within this [rad],"""
+    """At the end the trunk must be level within this [rad]."""
     end_joint_error: float = 0.2
-    """the joints within this of the stand, averaged over the joints [rad],"""
+    """At the end the joints must be within this of the stand, averaged over the joints [rad]."""
     end_foot_height: float = 0.02
-    """and every foot within this of the floor [m]."""
+    """At the end every foot must be within this of the floor [m]."""
 
     min_survival: float = 0.95
     """PASS needs at least this share of trials that start and end on four legs without a fall."""

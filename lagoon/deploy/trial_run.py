@@ -18,6 +18,7 @@ from lagoon.bundle import PolicyBundle
 from lagoon.deploy.runtime import PolicyRunner
 from lagoon.deploy.sensors import NoisySensors, perfect
 from lagoon.deploy.trials import TrialConditions
+from lagoon.errors import BadInputError
 from lagoon.motion.rotations import quat_from_yaw
 from lagoon.robot import RobotSpec
 from lagoon.sim.backend import SimState
@@ -66,13 +67,22 @@ class TrialRun:
         self._targets: deque[Array] = deque(maxlen=depth)
 
     def stand(self, seconds: float) -> SimState:
-        """Put every robot on its four feet, let it settle for a while, and reset the policy."""
+        """Put every robot on its four feet, let it settle for a while, and reset the policy.
+
+        Raises:
+            BadInputError: physics diverged, so the bundle's gains cannot be right.
+        """
         robot, headings = self.robot, self.conditions.start_heading
         self.backend.set_state(torch.arange(len(headings)), self._standing(headings))
         targets = robot.default_joint_pos + self.conditions.start_joint_offset
         targets = np.clip(targets, robot.joint_lower, robot.joint_upper)
         for _ in range(round(seconds / robot.control_dt)):
-            self.backend.step(torch.from_numpy(targets.astype(np.float32)))
+            if self.backend.step(torch.from_numpy(targets.astype(np.float32))).any():
+                raise BadInputError(
+                    f"The simulated robot broke loose while it only stood, with the bundle's gains kp up to "
+                    f"{robot.kp.max():g} and kd up to {robot.kd.max():g}. Check the gains in "
+                    f"assets/robots/{robot.name}/robot.yaml and export again with: lagoon export SKILL"
+                )
         self._targets.extend([targets] * (self._targets.maxlen or 1))
         self.runner.reset()
         return self.backend.state()
