@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ def hash_of(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=True).encode()).hexdigest()
 
 
+@cache
 def git_revision() -> str:
     """Return the commit of the checkout lagoon runs from, ``-dirty`` if edited; ``unknown`` when installed."""
     root = Path(__file__).resolve().parent.parent

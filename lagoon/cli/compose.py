@@ -119,9 +119,7 @@ def _full_key(key: str, options: dict[str, Option], groups: list[str], verb: str
     if len(inside) == 1:
         return inside[0]
     if inside:
-        raise BadInputError(
-            f"The setting '{key}' could be any of: {', '.join(inside)}. Type one of these names in full."
-        )
+        raise BadInputError(f"The setting '{key}' could be any of: {', '.join(inside)}. Type one of them in full.")
     see = f"All settings: lagoon {verb} --cfg"
     within = [name for name in options if name.startswith(key + ".")]
     if within:
@@ -142,15 +140,16 @@ def _heads(options: dict[str, Option]) -> list[str]:
 
 def _nearest(key: str, names: Sequence[str]) -> list[str]:
     """Compare whole names and last parts: ``minuts`` is near ``train.ppo.minutes`` only by its last part."""
-    scores = {
-        name: max(
-            difflib.SequenceMatcher(None, key, name).ratio(),
-            difflib.SequenceMatcher(None, key.rpartition(".")[2], name.rpartition(".")[2]).ratio(),
-        )
-        for name in names
-    }
+
+    def score(name: str) -> float:
+        whole = difflib.SequenceMatcher(None, key, name).ratio()
+        last = difflib.SequenceMatcher(None, key.rpartition(".")[2], name.rpartition(".")[2]).ratio()
+        return max(whole, last) + (0.1 if _head(key) == _head(name) else 0.0)
+
+    scores = {name: score(name) for name in names}
     best = sorted(scores, key=lambda name: (-scores[name], name))
-    return [name for name in best[:3] if scores[name] >= 0.7]
+    floor = max(0.75, scores[best[0]] - 0.12)
+    return [name for name in best[:3] if scores[name] >= floor]
 
 
 def _check_value(config: type, change: _Override) -> None:
@@ -163,6 +162,8 @@ def _check_value(config: type, change: _Override) -> None:
     if "text" in option.kind.split(" | "):
         return
     choices = option.kind.split(" | ")
+    if "${" in change.text:
+        raise BadInputError(wrong)
     try:
         override = OverridesParser.create().parse_override(f"{change.key}={_number(change)}")
         if override.is_sweep_override():

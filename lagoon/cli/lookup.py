@@ -37,7 +37,7 @@ def find_skill(text: str, skills_dir: Path, robot: str | None) -> Skill:
         raise BadInputError("The skill's name is empty. Give the command text, its folder's name or its path.")
     fitting = [skill for skill in all_skills(skills_dir) if skill.command == text and robot in (None, skill.robot)]
     if len(fitting) > 1:
-        robots = ", ".join(skill.robot for skill in fitting)
+        robots = ", ".join(sorted(skill.robot for skill in fitting))
         raise BadInputError(f"The command {shown(text)!r} exists for several robots: {robots}. Choose with robot=NAME.")
     skill = fitting[0] if fitting else _by_folder(text, skills_dir)
     if skill is None:

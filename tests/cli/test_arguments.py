@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from lagoon.cli.arguments import FLAGS, Arguments, split
+from lagoon.errors import BadInputError
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
+overrides = st.lists(st.from_regex(r"[a-z_]+(\.[a-z_]+)*=[^\x00]*", fullmatch=True), max_size=3)
+flags = st.lists(st.sampled_from(sorted(FLAGS)), max_size=3)
+
+
+@settings(max_examples=40)
+@given(texts, overrides, flags)
+@example("seed=3", ["seed=4"], [])
+@example("--help", [], ["--help"])
+@example("--", [], [])
+@example("-", [], [])
+@example("", [], [])
+@example("make", [], [])
+def test_after_two_dashes_any_text_is_the_text(text: str, changes: list[str], given_flags: list[str]) -> None:
+    found = split([*given_flags, "--", text, *changes], "make", takes_text=True)
+    assert found == Arguments(text, tuple(changes), frozenset(given_flags))
+
+
+@settings(max_examples=40)
+@given(texts.filter(lambda text: not text.startswith("-") or text == "-"), overrides, flags)
+@example("robot=go2 seed=3", [], [])
+@example("../../etc/passwd", ["skills_dir=out"], [])
+@example("挥手 👋 'a' \"b\" $(c)\nd", ["seed=1"], ["--again"])
+def test_the_first_plain_argument_is_the_text(text: str, changes: list[str], given_flags: list[str]) -> None:
+    found = split([text, *changes, *given_flags], "make", takes_text=True)
+    assert found == Arguments(text, tuple(changes), frozenset(given_flags))
+
+
+def test_a_text_may_be_absent() -> None:
+    assert split([], "make", takes_text=True).text is None
+    assert split(["--cfg"], "make", takes_text=True) == Arguments(None, (), frozenset({"--cfg"}))
+
+
+def test_flags_may_stand_between_settings_and_have_short_names() -> None:
+    assert split(["x", "a=1", "-h", "b=2"], "make", takes_text=True) == Arguments(
+        "x", ("a=1", "b=2"), frozenset({"--help"})
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["wave", "hello"],
+            "The argument 'hello' after the command text 'wave' is not a setting KEY=VALUE. If it belongs to the text, "
+            'put the whole text in quotes: lagoon make "wave hello"',
+        ),
+        (
+            ["--agian", "x"],
+            "The flag '--agian' is not known. Flags of 'lagoon make': --help, --cfg, --again, --force. Did you mean "
+            '--again? If it is the command text, put -- before it: lagoon make -- "--agian"',
+        ),
+        (
+            ["x", "--xyz"],
+            "The flag '--xyz' is not known. Flags of 'lagoon make': --help, --cfg, --again, --force. "
+            "See: lagoon make --help",
+        ),
+        (
+            ["a\udcff"],
+            "The command text 'a\\udcff' is not valid UTF-8. Set a UTF-8 locale (LC_ALL=C.UTF-8) and type it again.",
+        ),
+    ],
+)
+def test_what_fits_nowhere_is_refused(arguments: list[str], message: str) -> None:
+    with pytest.raises(BadInputError) as caught:
+        split(arguments, "make", takes_text=True)
+    assert str(caught.value) == message
+
+
+def test_verbs_without_text_take_settings_only() -> None:
+    assert split(["skills_dir=out"], "list", takes_text=False) == Arguments(None, ("skills_dir=out",), frozenset())
+    with pytest.raises(BadInputError) as caught:
+        split(["wave"], "list", takes_text=False)
+    assert str(caught.value) == (
+        "The argument 'wave' is not a setting. 'lagoon list' takes settings KEY=VALUE and flags only. "
+        "See: lagoon list --help"
+    )

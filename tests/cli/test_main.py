@@ -1,0 +1,197 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lagoon.cli import __main__ as cli
+from lagoon.cli.help import flags_of
+from lagoon.cli.schema import options_of
+from lagoon.errors import LagoonError, RefusedCommandError, StageFailedError
+from lagoon.skill import Skill
+
+
+def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = cli.main(words)
+    out = capsys.readouterr()
+    return code, out.out, out.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["make", ""], 'The command is empty. Say what to do, in words: lagoon make "wave hello"'),
+        (["make", "  \n "], 'The command is empty. Say what to do, in words: lagoon make "wave hello"'),
+        (["generate"], 'The command is missing. Say what to do, in words: lagoon generate "wave hello"'),
+        (
+            ["train"],
+            'The skill is missing. Name it by its command, folder name or path: lagoon train "wave hello". '
+            "'lagoon list' shows the skills there are.",
+        ),
+        (["make", "bow", "robot=spot"], "Robot 'spot' is not known. Known: go2. Choose one with robot=NAME."),
+        (
+            ["make", "bow", "train.minuts=5"],
+            "The setting 'train.minuts' does not exist in 'lagoon make'. Nearest: train.ppo.minutes. "
+            "All settings: lagoon make --cfg",
+        ),
+        (["make", "bow", "seed=-1"], "seed=-1: expected a whole number of 0 or more. Type seed=NUMBER."),
+        (
+            ["mkae", "bow"],
+            "The verb 'mkae' is not known. Verbs: make, generate, retarget, train, export, evaluate, preview, play, "
+            "list, doctor. Did you mean 'lagoon make'?",
+        ),
+        (
+            ["wave hello"],
+            "The verb 'wave hello' is not known. Verbs: make, generate, retarget, train, export, evaluate, preview, "
+            'play, list, doctor. To make a skill: lagoon make "wave hello"',
+        ),
+        (
+            ["train", "bow"],
+            "There is no skill 'bow' in skills/. There are no skills there yet. Make one: lagoon make \"wave hello\"",
+        ),
+        (
+            ["doctor", "--again"],
+            "The flag --again does nothing in 'lagoon doctor'. Its flags: --help, --cfg.",
+        ),
+    ],
+)
+def test_bad_input_ends_with_one_paragraph_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _run(capsys, *words) == (2, "", f"Error: {message}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("stage", "words"),
+    [
+        ("retarget", "The stage 'generate' writes it: lagoon generate"),
+        ("train", "The stage 'retarget' writes it: lagoon retarget"),
+        ("export", "has no finished training (it is pending). Run: lagoon train"),
+        ("evaluate", "The stage 'retarget' writes it: lagoon retarget"),
+    ],
+)
+def test_a_verb_without_its_inputs_names_the_verb_before(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, stage: str, words: str
+) -> None:
+    Skill.new(tmp_path, "bow", "go2").save()
+    code, _, err = _run(capsys, stage, "bow", f"skills_dir={tmp_path}")
+    assert code == 2 and words in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (RefusedCommandError("Unknown. Known: bow. Use --force."), 3, "Error: Unknown. Known: bow. Use --force.\n"),
+        (StageFailedError("It fell."), 1, "Error: It fell.\n"),
+        (LagoonError("Odd [bold]\x1b[31m"), 2, "Error: Odd [bold]�[31m\n"),
+        (
+            OSError(28, os.strerror(28), "/x/y"),
+            2,
+            "Error: Could not write /x/y: No space left on device. Earlier stages are kept. Free some space or choose "
+            "another folder with skills_dir=PATH, then run the same command again.\n",
+        ),
+        (
+            KeyError("x"),
+            70,
+            "Error: This is a bug in lagoon, not in what you typed: KeyError: 'x'. See the traceback with "
+            "LAGOON_DEBUG=1 and please report it with the command line.\n",
+        ),
+        (
+            KeyboardInterrupt(),
+            130,
+            "Stopped. Finished stages and checkpoints are kept; go on with: lagoon make 'wave hello' seed=3\n",
+        ),
+    ],
+)
+def test_every_end_has_its_exit_code_and_text(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    text: str,
+) -> None:
+    def fails(words: list[str]) -> int:
+        raise error
+
+    monkeypatch.setattr(cli, "_run", fails)
+    assert _run(capsys, "make", "wave hello", "seed=3") == (code, "", text)
+
+
+def test_tracebacks_are_shown_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAGOON_DEBUG", "1")
+    code, _, err = _run(capsys, "make", "")
+    assert code == 2 and "Traceback" in err and "BadInputError" in err
+
+
+def test_the_overview_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = _run(capsys, "--help")
+    assert code == 0
+    for name in cli.VERBS:
+        assert f"\n  {name:<10} {cli.load_verb(name).purpose}\n" in out
+
+
+@pytest.mark.parametrize("name", cli.VERBS)
+def test_help_is_complete_and_fits_a_terminal(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    verb = cli.load_verb(name)
+    code, out, _ = _run(capsys, name, "--help")
+    assert code == 0 and out.startswith(f"lagoon {name}: ") and f"\nUsage: lagoon {name}" in out
+    options = {option.key: option for option in options_of(verb.config)}
+    for key in verb.main_options:
+        assert f"\n  {key}  (" in out and options[key].doc
+    for line, _ in verb.examples:
+        assert line.startswith(f"lagoon {name}") and f"\n  {line}\n" in out
+    assert all(flag in out for flag in flags_of(verb))
+    assert max(len(line) for line in out.splitlines()) <= 110
+
+
+@pytest.mark.parametrize("name", cli.VERBS)
+def test_the_examples_of_the_help_are_accepted(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    import shlex
+
+    for line, _ in cli.load_verb(name).examples:
+        words = [word for word in shlex.split(line)[1:] if word != "--again"]
+        code, _, err = _run(capsys, *words, "--cfg")
+        assert (code, err) == (0, ""), line
+
+
+def test_cfg_prints_settings_and_runs_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import yaml
+
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = _run(capsys, "make", "bow", "train.minutes=5", "retarget=upright", "--force", "--cfg")
+    values = yaml.safe_load(out)
+    assert code == 0 and values["train"]["ppo"]["minutes"] == 5 and values["retarget"]["morphology"] == "upright"
+    assert values["generate"]["force"] is True
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list_shows_commands_as_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    Skill.new(tmp_path, "[red]挥手\x1b", "go2").save()
+    code, out, _ = _run(capsys, "list", f"skills_dir={tmp_path}")
+    assert code == 0 and "[red]挥手" in out and "\x1b" not in out
+    code, out, _ = _run(capsys, "list", f"skills_dir={tmp_path / 'none'}")
+    assert code == 0 and 'Make one: lagoon make "wave hello"' in out
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m lagoon.cli make --cfg | head -1; exit ${{PIPESTATUS[0]}}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "robot: go2\n" and done.stderr == ""
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert re.fullmatch(r"lagoon \d+\.\d+\.\d+\n", _run(capsys, "--version")[1])
