@@ -26,7 +26,15 @@ VERB = Verb(
         ('lagoon evaluate "wave hello" evaluate.trials=500', "more of them"),
         ('lagoon evaluate "wave hello" seed=11 --again', "other random draws"),
     ),
-    main_options=("robot", "seed", "skills_dir"),
+    main_options=(
+        "robot",
+        "seed",
+        "skills_dir",
+        "evaluate.trials",
+        "evaluate.threads",
+        "evaluate.min_survival",
+        "evaluate.max_joint_error",
+    ),
     details=(
         "The exported ONNX file runs, not the training's network, in physics that differ from the training's. "
         "Exit code 0 is PASS, 1 is FAIL."

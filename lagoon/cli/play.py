@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from lagoon.cli.config import PlayVerb
+from lagoon.cli.console import Terminal
 from lagoon.cli.session import skill_of
 from lagoon.cli.verb import Call, Verb
+from lagoon.robot import load_robot
 
 
 def run(call: Call) -> int:
-    """Serve the page until Ctrl-C."""
-    skill, seed = skill_of(call)
-    raise NotImplementedError(skill, seed)
+    """Serve the page until Ctrl-C; what the skill does not have yet is left out."""
+    from lagoon import bundle
+    from lagoon.deploy.runtime import PolicyRunner
+    from lagoon.motion.human_motion import HumanMotion
+    from lagoon.motion.robot_motion import RobotMotion
+    from lagoon.studio.play import serve
+
+    skill, _ = skill_of(call)
+    robot = load_robot(skill.robot)
+    human = HumanMotion.load(skill.human_path) if skill.human_path.exists() else None
+    reference = RobotMotion.load(skill.robot_path) if skill.robot_path.exists() else None
+    policy = PolicyRunner(bundle.load(skill.bundle_folder, robot)) if skill.bundle_folder.exists() else None
+    serve(human, reference, policy, robot, call.config.play, Terminal().say)
+    return 0
 
 
 VERB = Verb(
@@ -22,8 +35,8 @@ VERB = Verb(
     examples=(
         ('lagoon play "wave hello"', "then open the address it prints"),
         ("lagoon play skills/wave-hello-b84e317c", "a skill folder by its path"),
-        ('lagoon play "wave hello" skills_dir=out', "a skill in another folder"),
+        ('lagoon play "wave hello" play.port=9000', "on another port"),
     ),
-    main_options=("robot", "skills_dir"),
+    main_options=("robot", "skills_dir", "play.host", "play.port"),
     details="Works for half-made skills too: it shows what is there. Ctrl-C ends it.",
 )

@@ -26,6 +26,6 @@ VERB = Verb(
         ("lagoon preview wave-hello-b84e317c --again", "make them again"),
         ('lagoon preview "wave hello" skills_dir=out', "a skill in another folder"),
     ),
-    main_options=("robot", "skills_dir"),
+    main_options=("robot", "skills_dir", "preview.video", "preview.fps"),
     details="Without OpenGL there is no video; the page needs none.",
 )

@@ -14,7 +14,7 @@ from typing import Any
 from lagoon.cli.pipeline import Outcome, Stage, Task
 from lagoon.cli.schema import build, to_plain
 from lagoon.deploy.config import EvaluateConfig
-from lagoon.errors import BadInputError
+from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.imitation.config import TrainConfig
 from lagoon.paths import data_dir, sha256_of, write_text
 from lagoon.retarget.config import RetargetConfig
@@ -22,6 +22,14 @@ from lagoon.robot import RobotSpec, load_robot
 from lagoon.skill import Plan, Skill
 from lagoon.studio.config import PreviewConfig
 from lagoon.text2motion.config import GenerateConfig
+
+WITHOUT_EFFECT = (
+    "train.ppo.checkpoint_seconds",
+    "train.ppo.keep_checkpoints",
+    "train.ppo.tensorboard",
+    "evaluate.threads",
+)
+"""Settings that may change without making a finished stage stale."""
 
 
 def generate_stage(config: GenerateConfig, seed: int) -> Stage:
@@ -115,35 +123,85 @@ def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
         return Plan(_settings("evaluate", config), seed, inputs)
 
     def run(task: Task) -> Outcome:
-        from lagoon.bundle import PolicyBundle
+        from lagoon import bundle
         from lagoon.deploy.evaluate import evaluate
 
         skill = task.skill
         motion, robot = _reference(skill)
-        result = evaluate(PolicyBundle.load(skill.bundle_folder), motion, robot, config, seed, task.progress)
-        write_text(skill.evaluation_path, json.dumps(result.to_dict(), indent=2) + "\n")
-        for line in result.lines():
+        result = evaluate(bundle.load(skill.bundle_folder, robot), motion, robot, config, seed, task.progress)
+        result.save(skill.evaluation_path)
+        lines = result.lines()
+        for line in lines:
             task.say(f"  {line}")
-        return Outcome((skill.evaluation_path,), result.verdict)
+        falls = [line for line in lines if line.startswith("Falls in ")]
+        return Outcome((skill.evaluation_path,), lines[0] if result.passed else " ".join([lines[0], *falls[:1]]))
 
     return Stage("evaluate", "randomized trials of the exported policy", plan, run)
 
 
 def preview_stage(config: PreviewConfig, seed: int) -> Stage:
-    """What is there to preview.html, and a video where the machine can render."""
+    """Whatever is there to preview.html, and a video where the machine can render."""
 
     def plan(skill: Skill) -> Plan:
-        inputs = skill.checksums([skill.human_path, skill.robot_path, skill.bundle_folder, skill.evaluation_path])
+        later = (skill.robot_path, skill.bundle_folder, skill.evaluation_path)
+        inputs = skill.checksums([skill.human_path, *(path for path in later if path.exists())])
         return Plan(_settings("preview", config), seed, inputs | _robot_checksums(skill))
 
     def run(task: Task) -> Outcome:
-        raise NotImplementedError
+        from lagoon.motion.human_motion import HumanMotion
+        from lagoon.studio.preview import write_preview
+
+        skill = task.skill
+        human, robot = HumanMotion.load(skill.human_path), load_robot(skill.robot)
+        reference = _reference(skill)[0] if skill.robot_path.exists() else None
+        executed = None
+        if reference is not None and skill.bundle_folder.exists():
+            from lagoon import bundle
+            from lagoon.deploy.evaluate import rollout
+
+            executed = rollout(bundle.load(skill.bundle_folder, robot), reference, robot)
+        words = _preview_text(skill)
+        made = write_preview(skill.folder, human, reference, executed, robot, words, task.progress, config)
+        if made.message:
+            task.say(f"  {made.message}")
+        files = [path for path in (made.page, made.video, made.poster) if path is not None]
+        return Outcome(tuple(files), "page and video" if made.video else "page without video")
 
     return Stage("preview", "page and video", plan, run)
 
 
+def _preview_text(skill: Skill) -> Any:
+    """The command, and the evaluation's verdict and numbers if there is one."""
+    from lagoon.studio.show import ShowText
+
+    if not skill.evaluation_path.exists():
+        return ShowText(command=skill.command)
+    try:
+        found = json.loads(skill.evaluation_path.read_text(encoding="utf-8"))
+        numbers = {
+            check["name"]: f"{check['value']:.3g} (wanted {check['relation']} {check['threshold']:g})"
+            for check in found["checks"]
+            if check["value"] is not None
+        }
+        verdict = "PASS" if found["passed"] else "FAIL"
+        return ShowText(skill.command, verdict, found["verdict"][0], numbers)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise CorruptFileError(
+            f"{skill.evaluation_path} cannot be read as an evaluation ({error}). Delete it and run: "
+            f"lagoon evaluate {skill.folder}"
+        ) from error
+
+
 def _settings(section: str, config: Any) -> dict[str, Any]:
-    return {section: to_plain(config)}
+    """Return a stage's settings as plain data, less those that change nothing in what it writes."""
+    plain = {section: to_plain(config)}
+    for key in WITHOUT_EFFECT:
+        *parents, last = key.split(".")
+        inner = plain
+        for parent in parents:
+            inner = inner.get(parent, {})
+        inner.pop(last, None)
+    return plain
 
 
 def _reference(skill: Skill) -> tuple[Any, RobotSpec]:

@@ -1,0 +1,71 @@
+import dataclasses
+import importlib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from lagoon.cli.__main__ import VERBS, load_verb
+from lagoon.cli.compose import compose_config
+from lagoon.cli.schema import build, default_of, field_docs, options_of, to_plain
+
+ROOT = Path(__file__).parents[2]
+CONFIG_MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / "lagoon").glob("*/config.py")
+)
+
+
+def _classes(module: str) -> list[type]:
+    loaded = vars(importlib.import_module(module)).values()
+    return [c for c in loaded if dataclasses.is_dataclass(c) and isinstance(c, type) and c.__module__ == module]
+
+
+CLASSES = [config for module in CONFIG_MODULES for config in _classes(module)]
+PRESETS = sorted((path.parent.name, path.stem) for path in (ROOT / "configs").glob("*/*.yaml"))
+
+
+@pytest.mark.parametrize("config", CLASSES, ids=lambda c: f"{c.__module__.split('.')[1]}.{c.__name__}")
+def test_every_setting_says_what_it_is(config: type) -> None:
+    docs = field_docs(config)
+    assert [field.name for field in dataclasses.fields(config) if not docs.get(field.name)] == []
+    assert config.__dataclass_params__.frozen, "configs are frozen"
+    assert config.__doc__ and not config.__doc__.startswith(config.__name__ + "("), "the class needs a docstring"
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_composes_to_its_defaults_and_back(name: str) -> None:
+    config = load_verb(name).config
+    composed = compose_config(name, config, [])
+    assert composed.config == config()
+    assert build(config, to_plain(composed.config)) == composed.config
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_has_its_file_in_configs(name: str) -> None:
+    raw = yaml.safe_load((ROOT / "configs" / f"{name}.yaml").read_text())
+    assert raw["defaults"][0] == f"/schema/{name}@_here_" and raw["defaults"][-1] == "_self_"
+    assert len(raw["defaults"]) == 2 + sum(dataclasses.is_dataclass(v) for v in vars(load_verb(name).config()).values())
+
+
+def test_a_section_has_one_class_in_every_verb() -> None:
+    sections: dict[str, type] = {}
+    for name in VERBS:
+        for field in dataclasses.fields(load_verb(name).config):
+            value = default_of(field)
+            if dataclasses.is_dataclass(value):
+                assert sections.setdefault(field.name, type(value)) is type(value)
+    assert set(sections) == {"generate", "retarget", "train", "evaluate", "preview", "play"}
+
+
+@pytest.mark.parametrize(("section", "preset"), [pair for pair in PRESETS if pair[0] in (*VERBS,)])
+def test_every_preset_composes(section: str, preset: str) -> None:
+    config = load_verb(section).config
+    composed = compose_config(section, config, [f"{section}={preset}"])
+    raw = yaml.safe_load((ROOT / "configs" / section / f"{preset}.yaml").read_text()) or {}
+    assert all(composed.values[section][key] == value for key, value in raw.items() if not isinstance(value, dict))
+
+
+def test_short_names_used_in_the_documentation_stay_unique() -> None:
+    options = [option.key for option in options_of(load_verb("make").config)]
+    for short in ("minutes", "total_steps", "workers", "morphology", "duration", "trials", "video"):
+        assert sum(key.endswith("." + short) for key in options) == 1, short
