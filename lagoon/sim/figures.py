@@ -186,11 +186,15 @@ _LIMBS: dict[str, tuple[float, Color]] = {
 _ENDS: dict[str, tuple[float, float]] = {"head": (0.07, 0.105), "wrist": (0.06, 0.045)}
 
 
-def human_figure(human: HumanMotion) -> tuple[Figure, Poses]:
+def human_figure(human: HumanMotion, radius_scale: float = 1.0) -> tuple[Figure, Poses]:
     """A mannequin that follows the joints of a HumanMotion.
 
     Every known bone becomes a capsule of its mean length whose frame lies midway between the two joints
     with Z along the bone; joints that belong to no known bone become small balls.
+
+    Args:
+        human: the motion.
+        radius_scale: factor on the thickness of all limbs, for a person not of life size.
     """
     names = human.joint_names
     bones = [(names.index(a), names.index(b)) for a, b in BONES if a in names and b in names]
@@ -202,7 +206,7 @@ def human_figure(human: HumanMotion) -> tuple[Figure, Poses]:
     identity = (1.0, 0.0, 0.0, 0.0)
     for parent, child in bones:
         part = names[child].split("_")[-1]
-        radius, color = _LIMBS[part]
+        radius, color = radius_scale * _LIMBS[part][0], _LIMBS[part][1]
         start, end = human.joint_pos_w[:, parent], human.joint_pos_w[:, child]
         half = float(np.linalg.norm(end - start, axis=-1).mean()) / 2
         index = len(frames)
@@ -211,10 +215,10 @@ def human_figure(human: HumanMotion) -> tuple[Figure, Poses]:
         quat.append(_from_z_to(end - start))
         shapes.append(Shape("capsule", (radius, half, 0.0), index, (0.0, 0.0, 0.0), identity, color))
         if part in _ENDS:
-            beyond, ball = _ENDS[part]
+            beyond, ball = (radius_scale * v for v in _ENDS[part])
             shapes.append(Shape("sphere", (ball, 0.0, 0.0), index, (0.0, 0.0, half + beyond), identity, SKIN))
     for joint in lone:
-        shapes.append(Shape("sphere", (0.04, 0.0, 0.0), len(frames), (0.0, 0.0, 0.0), identity, TORSO))
+        shapes.append(Shape("sphere", (0.04 * radius_scale, 0.0, 0.0), len(frames), (0.0, 0.0, 0.0), identity, TORSO))
         frames.append(names[joint])
         pos.append(human.joint_pos_w[:, joint])
         quat.append(np.tile(identity, (human.num_frames, 1)))

@@ -63,7 +63,7 @@ class PlayConfig:
     """Seconds between the end, or a fall, and the new start."""
     human_scale: float = 0.5
     """Size of the person in the viewer; 1 is life size, and dwarfs the robot."""
-    spacing: float = 1.1
+    spacing: float = 0.9
     """Distance between the three figures [m]."""
 
     def __post_init__(self) -> None:

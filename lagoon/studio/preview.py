@@ -208,8 +208,8 @@ class _Frame:
         return np.asarray(picture)
 
     def _note(self, track: Track, seconds: float) -> tuple[str, tuple[int, int, int]]:
-        if track.name == "policy" and self.show.policy_ends is not None and seconds >= self.show.policy_ends:
-            return f"fell at {self.show.policy_ends:.1f} s", BAD
+        if track.name == "policy" and self.show.fell_at is not None and seconds >= self.show.fell_at:
+            return f"fell at {self.show.fell_at:.1f} s", BAD
         if track.name == "policy" and track.ghost is not None:
             return "green: the reference", PALE
         return (self.show.segment_at(seconds) if track.name == "reference" else ""), PALE

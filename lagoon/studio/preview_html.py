@@ -89,7 +89,7 @@ def _payload(show: Show) -> dict[str, Any]:
         "light": TO_LIGHT.tolist(),
         "ghost": [round(255 * v) for v in GHOST[:3]],
         "feet": list(show.foot_names),
-        "policyEnds": show.policy_ends,
+        "fellAt": show.fell_at,
         "curves": {
             "heightReference": _curve(curves.height_reference),
             "heightPolicy": _curve(curves.height_policy),

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
-from lagoon.motion.robot_motion import RobotMotion
+from lagoon.motion.robot_motion import RobotMotion, resample
 from lagoon.robot import RobotSpec
 from lagoon.sim.figures import Figure, Poses, RobotFigure, human_figure
+from lagoon.studio.falls import fall_time
 
 Array = NDArray[np.float64]
 MOTION = "motion"
@@ -81,8 +82,8 @@ class Show:
     tracks: tuple[Track, ...]
     curves: Curves
     foot_names: tuple[str, ...]
-    policy_ends: float | None
-    """Time [s] at which the policy's motion ends early, by a fall; None when it lasts."""
+    fell_at: float | None
+    """Time [s] at which the policy fell; None when it did not."""
 
     @property
     def duration(self) -> float:
@@ -156,15 +157,17 @@ def make_show(
     if clock is not None:
         pairs = zip(clock.segment_names, clock.segment_starts.tolist(), strict=True)
         segments = tuple((name, start / clock.fps) for name, start in pairs)
-    early = executed is not None and reference is not None and executed.duration < reference.duration - 0.1
+    fell_at = None
+    if executed is not None and reference is not None:
+        fell_at = fall_time(resample(executed, reference.fps), reference)
     return Show(
         fps=fps,
         count=count,
         segments=segments,
         tracks=tuple(tracks),
-        curves=_curves(reference, executed, time),
+        curves=_curves(reference, executed, time, fell_at),
         foot_names=robot.foot_names,
-        policy_ends=executed.duration if early and executed is not None else None,
+        fell_at=fell_at,
     )
 
 
@@ -180,7 +183,9 @@ def _over(ghost: Poses | None, poses: Poses) -> Poses | None:
     return Poses(ghost.pos + shift, ghost.quat)
 
 
-def _curves(reference: RobotMotion | None, executed: RobotMotion | None, time: Array) -> Curves:
+def _curves(
+    reference: RobotMotion | None, executed: RobotMotion | None, time: Array, fell_at: float | None
+) -> Curves:
     def near(motion: RobotMotion) -> NDArray[np.int64]:
         return np.minimum(np.round(time * motion.fps).astype(np.int64), motion.num_frames - 1)
 
@@ -189,7 +194,7 @@ def _curves(reference: RobotMotion | None, executed: RobotMotion | None, time: A
         gap = executed.joint_pos[near(executed)] - reference.joint_pos[near(reference)]
         error = np.abs(gap).mean(axis=1)
         # After a fall there is nothing to compare.
-        error[time > executed.duration + 1e-9] = np.nan
+        error[time > (executed.duration if fell_at is None else fell_at) + 1e-9] = np.nan
     return Curves(
         height_reference=None if reference is None else reference.root_pos_w[near(reference), 2],
         height_policy=None if executed is None else executed.root_pos_w[near(executed), 2],

@@ -79,9 +79,9 @@ function drawViews() {
       figures.push({ shapes: reference.shapes, poses, ghost: data.ghost, shift: sub(goal, poses[0].pos) });
     }
     painter.paint(view, figures, colors);
-    const fell = track.name === "policy" && data.policyEnds !== null && seconds >= data.policyEnds;
+    const fell = track.name === "policy" && data.fellAt !== null && seconds >= data.fellAt;
     note.className = fell ? "bad" : "";
-    note.textContent = fell ? `fell at ${data.policyEnds.toFixed(1)} s` : track.name === "reference" ? segmentAt(seconds) : "";
+    note.textContent = fell ? `fell at ${data.fellAt.toFixed(1)} s` : track.name === "reference" ? segmentAt(seconds) : "";
   }
 }
 
