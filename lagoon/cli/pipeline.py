@@ -36,7 +36,7 @@ class Task:
     skill: Skill
     progress: Progress
     resumes: bool
-    """True when an interrupted run of the very same plan left its intermediate files."""
+    """True when the very same plan ran before, so that what it left, such as checkpoints, may be gone on from."""
     say: Callable[[str], None]
     """Prints a line above the progress bar."""
 
@@ -113,7 +113,7 @@ def _run_stage(skill: Skill, stage: Stage, screen: Screen, again: bool) -> Row:
         screen.say(f"{stage.name}: {note}")
         return Row(stage.name, before.seconds, True, before.result, _first(before.outputs))
     screen.say(f"{stage.name}: {stage.title} ({reason})")
-    resumes = not again and before.state in ("running", "failed") and before.fingerprint == plan.fingerprint
+    resumes = not again and before.state != "pending" and before.fingerprint == plan.fingerprint
     skill.begin(stage.name, plan)
     start = time.monotonic()
     try:

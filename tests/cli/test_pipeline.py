@@ -121,6 +121,7 @@ def test_a_deleted_file_is_written_again(tmp_path: Path) -> None:
     skill.human_path.unlink()
     _, screen, _ = line.run()
     assert screen.lines == ["generate: write (human.npz is missing)", "retarget: unchanged, kept"]
+    assert line.resumed == [False, False, True]
 
 
 def test_again_runs_what_is_named(tmp_path: Path) -> None:
