@@ -112,7 +112,7 @@ def _run_trials(run: TrialRun, motion: RobotMotion, config: EvaluateConfig, tick
                 f"{tick * run.robot.control_dt:.1f} s, {int(tracker.alive.sum())} of {len(tracker.alive)} standing",
             )
     else:
-        tracker.finish(ticks, state, run.backend.feet())
+        tracker.finish(ticks + 1, state, run.backend.feet())
     return tracker
 
 

@@ -23,6 +23,8 @@ from lagoon.paths import write_text
 SCHEMA_VERSION = 1
 AFTER = "hold"
 """Name of the time after the reference's last frame."""
+END = "end"
+"""Name of the last check: does it stand on four legs."""
 UNITS = {
     "joint_error": ("rad", "joint angles off the reference, mean over joints"),
     "foot_error": ("m", "feet off the reference in the base frame, mean over feet"),
@@ -56,7 +58,7 @@ class Fall:
     seconds: float
     """After the start of the skill [s]."""
     segment: str
-    """Stretch of the reference."""
+    """Stretch of the reference, or ``hold`` after it, or ``end`` for a wrong last pose."""
     progress: float
     """Share of that stretch that had passed, in [0, 1]."""
     cause: str
@@ -167,6 +169,10 @@ class Evaluation:
         by_segment = Counter(fall.segment for fall in self.falls)
         for name, count in by_segment.most_common():
             falls = [fall for fall in self.falls if fall.segment == name]
+            if name == END:
+                words = Counter(fall.cause for fall in falls).most_common()
+                lines.append("At the end: " + "; ".join(f"{often} trials {cause}" for cause, often in words) + ".")
+                continue
             progress = 100 * float(np.median([fall.progress for fall in falls]))
             seconds = sorted(fall.seconds for fall in falls)
             cause, often = Counter(fall.cause for fall in falls).most_common(1)[0]
@@ -195,11 +201,11 @@ def metrics_of(errors: dict[str, NDArray[np.float64]]) -> dict[str, Metric]:
 def segments_of(
     info: BundleInfo, fall_tick: NDArray[np.int64], joint_error: NDArray[np.float64], ticks: int
 ) -> tuple[Segment, ...]:
-    """Count who entered and who survived each stretch, the hold after the end included.
+    """Count who entered and who survived each stretch, the hold after it, and the check at the end.
 
     Args:
         info: names and starts of the stretches.
-        fall_tick: (N,) tick of each fall, -1 for none.
+        fall_tick: (N,) tick of each fall, -1 for none, ticks + 1 for a wrong pose at the end.
         joint_error: (K, N) [rad], row k after tick k + 1.
         ticks: control ticks K of a trial.
     """
@@ -213,20 +219,23 @@ def segments_of(
         entered, survived = int((fell >= start).sum()), int((fell >= end).sum())
         error = float(_nanmean(joint_error[max(0, start - 1) : max(0, end - 1)]))
         rows.append(Segment(name, start * info.control_dt, end * info.control_dt, entered, survived, error))
+    seconds, entered, survived = ticks * info.control_dt, int((fell > ticks).sum()), int((fell > ticks + 1).sum())
+    rows.append(Segment(END, seconds, seconds, entered, survived, math.nan))
     return tuple(rows)
 
 
 def falls_of(info: BundleInfo, fall_tick: NDArray[np.int64], causes: list[str], ticks: int) -> tuple[Fall, ...]:
     """Say for every fall when, in which stretch, how far into it, and why."""
-    starts = [*info.segment_starts, info.num_steps]
-    ends = [*starts[1:], ticks]
-    names = [*info.segment_names, AFTER]
+    starts = [*info.segment_starts, info.num_steps, ticks + 1]
+    ends = [*starts[1:-1], ticks, ticks + 1]
+    names = [*info.segment_names, AFTER, END]
     falls = []
     for trial in np.flatnonzero(fall_tick >= 0):
         tick = int(fall_tick[trial])
         s = int(np.searchsorted(starts, tick, side="right")) - 1
         progress = (tick - starts[s]) / max(1, ends[s] - starts[s])
-        falls.append(Fall(int(trial), tick * info.control_dt, names[s], min(1.0, progress), causes[trial]))
+        seconds = min(tick, ticks) * info.control_dt
+        falls.append(Fall(int(trial), seconds, names[s], min(1.0, progress), causes[trial]))
     return tuple(falls)
 
 

@@ -217,7 +217,13 @@ class Tracker:
         return self._fell(tick, causes)
 
     def finish(self, tick: int, state: SimState, feet: FootState) -> None:
-        """Judge the last pose: four feet on the floor, trunk level, joints near the stand."""
+        """Judge the last pose: four feet on the floor, trunk level, joints near the stand.
+
+        Args:
+            tick: one beyond the last tick observed, which tells a wrong last pose from a fall.
+            state: the last one.
+            feet: the last ones.
+        """
         robot, c = self.reference.robot, self.config
         q = state.joint_pos.numpy().astype(np.float64)
         tilt = _angle(quat_rotate_inverse(state.root_quat_w.numpy().astype(np.float64), UP), UP)

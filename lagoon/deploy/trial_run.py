@@ -58,7 +58,7 @@ class TrialRun:
         self.robot = replace(robot, kp=bundle.kp, kd=bundle.kd)
         self.conditions, self._sensors = conditions, sensors
         count = len(conditions.start_heading)
-        self.backend = MujocoBackend(self.robot, count, physics, threads or available_cores())
+        self.backend = MujocoBackend(self.robot, count, physics, threads or available_cores(), watch_feet=True)
         self.backend.set_parameters(torch.arange(count), conditions.body)
         self.runner = PolicyRunner(bundle, batch=count)
         self._parked = np.zeros(count, dtype=bool)
@@ -76,7 +76,7 @@ class TrialRun:
         self.backend.set_state(torch.arange(len(headings)), self._standing(headings))
         targets = robot.default_joint_pos + self.conditions.start_joint_offset
         targets = np.clip(targets, robot.joint_lower, robot.joint_upper)
-        for _ in range(round(seconds / robot.control_dt)):
+        for _ in range(max(1, round(seconds / robot.control_dt))):
             if self.backend.step(torch.from_numpy(targets.astype(np.float32))).any():
                 raise BadInputError(
                     f"The simulated robot broke loose while it only stood, with the bundle's gains kp up to "

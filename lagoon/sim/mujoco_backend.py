@@ -39,7 +39,14 @@ class FootState:
 class MujocoBackend:
     """N robots in MuJoCo; see SimBackend."""
 
-    def __init__(self, robot: RobotSpec, num_envs: int, physics: PhysicsConfig = TRAINING, threads: int = 1) -> None:
+    def __init__(
+        self,
+        robot: RobotSpec,
+        num_envs: int,
+        physics: PhysicsConfig = TRAINING,
+        threads: int = 1,
+        watch_feet: bool = False,
+    ) -> None:
         """Compile the model and reserve all memory.
 
         Args:
@@ -47,6 +54,7 @@ class MujocoBackend:
             num_envs: how many of them, N.
             physics: solver options and collision shapes.
             threads: C threads that step; pin to the cores this process owns.
+            watch_feet: copy the poses of the feet out at every step, for feet().
         """
         self.robot, self.num_envs, self.physics = robot, num_envs, physics
         self.substeps = physics.substeps(robot.control_dt)
@@ -57,7 +65,8 @@ class MujocoBackend:
         self._ctrl, self._warmstart = self._batch.bind("ctrl"), self._batch.bind("qacc_warmstart")
         self._torque = self._batch.bind("actuator_force")
         self._fields: dict[str, np.ndarray] = {}
-        self._outputs: dict[str, np.ndarray] = {}
+        watched = ("site_xpos", "site_xquat", "xpos", "xquat") if watch_feet else ()
+        self._outputs = {name: self._batch.bind(name) for name in watched}
         self._body = slice(1, self.model.nbody)
 
     def state(self) -> SimState:
@@ -78,20 +87,16 @@ class MujocoBackend:
         return torch.from_numpy(self._torque[:, self.addresses.actuator].astype(np.float32))
 
     def feet(self) -> FootState:
-        """Where the feet are, as of the last physics step but one (the step's own kinematics, dt before state()).
+        """Where the feet are at the start of the last physics step, dt before state(); valid after a step.
 
-        Nothing is computed or copied for it until the first call, so training does not pay for it.
+        Needs ``watch_feet``, so that training does not copy what it does not use.
         """
-        if "site_xpos" not in self._outputs:
-            for name in ("site_xpos", "site_xquat", "xpos", "xquat"):
-                self._outputs[name] = self._batch.bind(name)
-            self._batch.forward(stage=mujoco.mjtStage.mjSTAGE_POS)
-        sites, base = self.addresses.foot_site, self.addresses.base_body
+        out, sites, base = self._outputs, self.addresses.foot_site, self.addresses.base_body
         return FootState(
-            pos_w=self._outputs["site_xpos"][:, sites].copy(),
-            quat_w=self._outputs["site_xquat"][:, sites].copy(),
-            base_pos_w=self._outputs["xpos"][:, base].copy(),
-            base_quat_w=self._outputs["xquat"][:, base].copy(),
+            pos_w=out["site_xpos"][:, sites].copy(),
+            quat_w=out["site_xquat"][:, sites].copy(),
+            base_pos_w=out["xpos"][:, base].copy(),
+            base_quat_w=out["xquat"][:, base].copy(),
         )
 
     def set_state(self, ids: Tensor, state: SimState) -> None:

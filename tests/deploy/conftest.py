@@ -1,0 +1,41 @@
+"""Skills that need no training: the Go2 stands, or bows on four legs, by playing its reference."""
+
+import numpy as np
+import pytest
+
+from lagoon.bundle.playback import write_playback
+from lagoon.motion.robot_motion import RobotMotion
+from lagoon.motion.rotations import quat_from_yaw
+from lagoon.robot import load_robot
+
+
+def standing_motion(robot, joint_pos, yaw=0.0):
+    """A level motion; joint_pos (T, J)."""
+    frames = len(joint_pos)
+    return RobotMotion(
+        fps=50.0,
+        robot=robot.name,
+        joint_names=robot.joint_names,
+        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
+        root_quat_w=np.tile(quat_from_yaw(yaw), (frames, 1)),
+        joint_pos=joint_pos,
+        foot_contact=np.ones((frames, 4), dtype=bool),
+        segment_names=("stand", "motion", "lead_out"),
+        segment_starts=(0, frames // 4, 3 * frames // 4),
+    )
+
+
+@pytest.fixture(scope="session")
+def robot():
+    return load_robot("go2")
+
+
+@pytest.fixture(scope="session")
+def stand(robot):
+    """Eighty ticks of standing still, facing 0.7 rad to the left in the reference's own world."""
+    return standing_motion(robot, np.tile(robot.default_joint_pos, (80, 1)), yaw=0.7)
+
+
+@pytest.fixture(scope="session")
+def stand_bundle(robot, stand, tmp_path_factory):
+    return write_playback(tmp_path_factory.mktemp("stand") / "bundle", robot, stand, "stand still")
