@@ -45,7 +45,7 @@ class Shape:
     kind: str
     """box, capsule, cylinder (both along local Z) or sphere."""
     size: tuple[float, float, float]
-    """Half sizes [m] as MuJoCo has them: box x, y, z; capsule and cylinder radius, half length, 0; sphere radius, 0, 0."""
+    """Half sizes [m], as MuJoCo has them: box x, y, z; capsule and cylinder radius, half length; sphere radius."""
     frame: int
     """Index of the frame that carries it."""
     pos: tuple[float, float, float]
@@ -156,7 +156,8 @@ class RobotFigure:
         if motion.joint_names != self.robot.joint_names:
             raise BadInputError(
                 f"The motion is for robot '{motion.robot}' with joints {', '.join(motion.joint_names)}; "
-                f"robot '{self.robot.name}' has {', '.join(self.robot.joint_names)}. Retarget it again with robot={self.robot.name}."
+                f"robot '{self.robot.name}' has {', '.join(self.robot.joint_names)}. "
+                f"Retarget it again with robot={self.robot.name}."
             )
         all_poses = [
             self.pose(motion.root_pos_w[t], motion.root_quat_w[t], motion.joint_pos[t])

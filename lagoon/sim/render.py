@@ -43,9 +43,11 @@ _TYPES = {
 }
 _XML = """<mujoco><visual><headlight ambient="0.5 0.5 0.5" diffuse="0.35 0.35 0.35" specular="0 0 0"/>
 <global offwidth="{width}" offheight="{height}" fovy="{fovy}"/>
-<quality shadowsize="0" offsamples="0" numslices="16" numstacks="10" numquads="1"/><map znear="0.02" zfar="40"/></visual>
+<quality shadowsize="0" offsamples="0" numslices="16" numstacks="10" numquads="1"/>
+<map znear="0.02" zfar="40"/></visual>
 <statistic extent="1" center="0 0 0"/>
-<asset><texture name="sky" type="skybox" builtin="gradient" rgb1="0.97 0.98 1" rgb2="0.84 0.88 0.93" width="32" height="32"/></asset>
+<asset><texture name="sky" type="skybox" builtin="gradient" width="32" height="32"
+  rgb1="0.97 0.98 1" rgb2="0.84 0.88 0.93"/></asset>
 <worldbody><light directional="true" pos="0 0 4" dir="{light}" diffuse="0.45 0.45 0.45" specular="0.15 0.15 0.15"/>
 </worldbody></mujoco>"""
 
@@ -95,7 +97,8 @@ class Renderer:
         big = (width * supersample, height * supersample)
         self._gl = make_context(*big)
         light = " ".join(str(v) for v in -TO_LIGHT)
-        self._model = mujoco.MjModel.from_xml_string(_XML.format(width=big[0], height=big[1], light=light, fovy=FIELD_OF_VIEW))
+        xml = _XML.format(width=big[0], height=big[1], light=light, fovy=FIELD_OF_VIEW)
+        self._model = mujoco.MjModel.from_xml_string(xml)
         self._data = mujoco.MjData(self._model)
         mujoco.mj_forward(self._model, self._data)
         self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)

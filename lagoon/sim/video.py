@@ -60,7 +60,9 @@ def write_video(target: Path, frames: Iterable[NDArray[np.uint8]], fps: float, q
                 writer.send(np.ascontiguousarray(frame))
                 count += 1
         except OSError as error:
-            raise LagoonError(f"The video encoder stopped while writing {target}: {error}. Is the disk full?") from error
+            raise LagoonError(
+                f"The video encoder stopped while writing {target}: {error}. Is the disk full?"
+            ) from error
         finally:
             writer.close()
     return count

@@ -102,6 +102,5 @@ def check_port(host: str, port: int) -> None:
                 reason = "is reserved for the system"
             else:
                 reason = f"cannot be used ({error.strerror or error})"
-            raise BadInputError(
-                f"Port {port} of {host} {reason}. Choose another one with play.port={port + 1 if port < 65535 else 8080}"
-            ) from error
+            other = port + 1 if 1024 <= port < 65535 else 8080
+            raise BadInputError(f"Port {port} of {host} {reason}. Choose another one with play.port={other}") from error

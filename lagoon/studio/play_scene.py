@@ -77,9 +77,11 @@ class PlayScene:
 
     def _prepare(self) -> None:
         server = self.server
-        server.gui.configure_theme(
-            control_layout="collapsible", show_logo=False, show_share_button=False, brand_color=(18, 143, 136)
-        )
+        server.gui.configure_theme(show_logo=False, show_share_button=False, brand_color=(18, 143, 136))
+        # Older viser has no panels to dock; its controls float.
+        panel = getattr(server.gui, "main_panel", None)
+        if panel is not None:
+            panel.dock_right()
         server.scene.set_up_direction("+z")
         self._stage = server.scene.add_frame("/stage", show_axes=False)
         server.scene.add_grid(

@@ -150,8 +150,9 @@ class PlaySession:
             return
         self._behind = min(self._behind + dt * self.speed, MOST_BEHIND)
         period = self.robot.control_dt
-        while self._behind >= period:
-            self._behind -= period
+        # A hair of tolerance, since thirds of a second do not add up to whole ticks exactly.
+        while self._behind >= period - 1e-9:
+            self._behind = max(self._behind - period, 0.0)
             self._tick(period)
         if self.finished and self.loop:
             self._waited += dt

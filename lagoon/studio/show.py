@@ -102,7 +102,7 @@ def motion_span(reference: RobotMotion) -> tuple[float, float]:
     if MOTION not in names:
         return 0.0, reference.duration
     at = names.index(MOTION)
-    starts = [*reference.segment_starts.tolist(), reference.num_frames - 1]
+    starts = [*(int(start) for start in reference.segment_starts), reference.num_frames - 1]
     return starts[at] / reference.fps, starts[at + 1] / reference.fps
 
 
@@ -155,8 +155,8 @@ def make_show(
         tracks.append(Track("policy", "Policy in physics", body.figure, done, _over(planned, done)))
     segments = ((MOTION, 0.0),)
     if clock is not None:
-        pairs = zip(clock.segment_names, clock.segment_starts.tolist(), strict=True)
-        segments = tuple((name, start / clock.fps) for name, start in pairs)
+        pairs = zip(clock.segment_names, clock.segment_starts, strict=True)
+        segments = tuple((name, int(start) / clock.fps) for name, start in pairs)
     fell_at = None
     if executed is not None and reference is not None:
         fell_at = fall_time(resample(executed, reference.fps), reference)
@@ -183,9 +183,7 @@ def _over(ghost: Poses | None, poses: Poses) -> Poses | None:
     return Poses(ghost.pos + shift, ghost.quat)
 
 
-def _curves(
-    reference: RobotMotion | None, executed: RobotMotion | None, time: Array, fell_at: float | None
-) -> Curves:
+def _curves(reference: RobotMotion | None, executed: RobotMotion | None, time: Array, fell_at: float | None) -> Curves:
     def near(motion: RobotMotion) -> NDArray[np.int64]:
         return np.minimum(np.round(time * motion.fps).astype(np.int64), motion.num_frames - 1)
 
