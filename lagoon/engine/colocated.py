@@ -60,7 +60,7 @@ def run(
         return checkpoint.path
     start = checkpoint.path if checkpoint is not None else None
     follow = partial(_follow, make_env, config, seed, start)
-    with Interrupts() as interrupts, data_parallel(size, follow) as group:
+    with Interrupts() as interrupts, data_parallel(size, follow, lambda: interrupts.requested) as group:
         session = Session(make_env, config, seed, group, checkpoint)
         try:
             leader = _Leader(session, folder, hooks, progress or silent, interrupts, checkpoint)

@@ -17,16 +17,21 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Semaphore
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
 
 from lagoon.engine.group import Distributed, Group, Solo
+from lagoon.engine.interrupts import INTERRUPTS
+from lagoon.engine.shared_sum import SharedSum, shared_folder
 from lagoon.errors import LagoonError
 
 Follow = Callable[[Group], None]
+Signals = list[list[Semaphore]]
 # A follower waits as long as rank 0 may need between two iterations, for example to evaluate or to save.
 _PATIENCE = timedelta(hours=2)
 _START_SECONDS = 120.0
@@ -42,7 +47,7 @@ def available_cores() -> list[int]:
 
 
 @contextmanager
-def data_parallel(size: int, follow: Follow) -> Iterator[Group]:
+def data_parallel(size: int, follow: Follow, cancelled: Callable[[], bool] = lambda: False) -> Iterator[Group]:
     """Run ``follow`` in ``size - 1`` new processes and join them and this one into a group.
 
     Each process gets one torch thread and, where there are several, one core of its own. All settings of the
@@ -51,12 +56,14 @@ def data_parallel(size: int, follow: Follow) -> Iterator[Group]:
     Args:
         size: processes in all; 1 starts none.
         follow: picklable; called with the group on ranks 1 and up.
+        cancelled: asked while the processes start, which takes seconds; True gives up.
 
     Yields:
         The group, as rank 0.
 
     Raises:
         LagoonError: a process did not start or died; the text holds its error.
+        KeyboardInterrupt: cancelled.
     """
     threads, cores = torch.get_num_threads(), available_cores()
     torch.set_num_threads(1)
@@ -64,21 +71,27 @@ def data_parallel(size: int, follow: Follow) -> Iterator[Group]:
         if size == 1:
             yield Solo()
         else:
-            with tempfile.TemporaryDirectory(prefix="lagoon-ranks-") as folder:
-                yield from _lead(size, follow, Path(folder), cores)
+            with tempfile.TemporaryDirectory(prefix="lagoon-ranks-", dir=shared_folder()) as folder:
+                yield from _lead(size, follow, Path(folder), cores, cancelled)
     finally:
         torch.set_num_threads(threads)
         _pin(cores)
 
 
-def _lead(size: int, follow: Follow, folder: Path, cores: list[int]) -> Iterator[Group]:
+def _lead(size: int, follow: Follow, folder: Path, cores: list[int], cancelled: Callable[[], bool]) -> Iterator[Group]:
     children: list[BaseProcess] = []
+
+    def check_peers() -> None:
+        if not all(child.is_alive() for child in children):
+            raise RuntimeError("A worker process has died.")
+
     try:
-        children = _spawn(size, follow, folder, cores)
+        context = multiprocessing.get_context("spawn")
+        signals = [[context.Semaphore(0) for _ in range(size)] for _ in range(size)]
+        children = _spawn(size, partial(_follow, size, folder, os.getpid(), follow, signals), cores)
         _pin([cores[0]])
-        _await_ready(children, folder)
-        _join(0, size, folder)
-        yield Distributed()
+        _await_ready(children, folder, cancelled)
+        yield _join(0, size, folder, signals, check_peers)
     except RuntimeError as error:
         # The transport reports a dead peer as a RuntimeError; the peer's own report says why it died.
         report = _first_report(children, folder)
@@ -96,42 +109,41 @@ def _lead(size: int, follow: Follow, folder: Path, cores: list[int]) -> Iterator
                 child.join()
 
 
-def _spawn(size: int, follow: Follow, folder: Path, cores: list[int]) -> list[BaseProcess]:
+def _spawn(size: int, follow: Callable[[int, int], None], cores: list[int]) -> list[BaseProcess]:
     context = multiprocessing.get_context("spawn")
     children: list[BaseProcess] = []
-    # Ctrl-C reaches every process of a terminal. Only rank 0 shall act on it, and children inherit "ignore".
-    # Masking is no substitute: a handler set in Python would be reset in the child.
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # Ctrl-C reaches every process of a terminal. Only rank 0 shall act on it, and a process inherits "ignore"
+    # from its first instruction on.
     main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if main else {}
     try:
-        for number in handlers if main else ():
+        for number in handlers:
             signal.signal(number, signal.SIG_IGN)
         for rank in range(1, size):
             core = cores[rank % len(cores)]
-            child = context.Process(
-                target=_follow,
-                args=(rank, size, folder, core, os.getpid(), follow),
-                name=f"lagoon-rank-{rank}",
-                daemon=True,
-            )
+            child = context.Process(target=follow, args=(rank, core), name=f"lagoon-rank-{rank}", daemon=True)
             child.start()
             children.append(child)
     finally:
-        for number, handler in handlers.items() if main else ():
-            signal.signal(number, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
     return children
 
 
-def _follow(rank: int, size: int, folder: Path, core: int, parent: int, follow: Follow) -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
+def _follow(size: int, folder: Path, parent: int, follow: Follow, signals: Signals, rank: int, core: int) -> None:
+    for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     _die_with(parent)
     torch.set_num_threads(1)
     _pin([core])
+
+    def check_peers() -> None:
+        if os.getppid() != parent:
+            os._exit(1)
+
     try:
         (folder / f"ready-{rank}").touch()
-        _join(rank, size, folder)
-        follow(Distributed())
+        follow(_join(rank, size, folder, signals, check_peers))
         dist.destroy_process_group()
     except BaseException as error:
         text = str(error) if isinstance(error, LagoonError) else traceback.format_exc()
@@ -148,10 +160,12 @@ def _die_with(parent: int) -> None:
         os._exit(1)
 
 
-def _await_ready(children: list[BaseProcess], folder: Path) -> None:
+def _await_ready(children: list[BaseProcess], folder: Path, cancelled: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _START_SECONDS
     for rank, child in enumerate(children, start=1):
         while not (folder / f"ready-{rank}").exists():
+            if cancelled():
+                raise KeyboardInterrupt
             if not child.is_alive():
                 raise LagoonError(
                     f"Worker {rank} ended with code {child.exitcode} while starting; its error stands above. A script "
@@ -166,11 +180,12 @@ def _await_ready(children: list[BaseProcess], folder: Path) -> None:
             time.sleep(0.01)
 
 
-def _join(rank: int, size: int, folder: Path) -> None:
+def _join(rank: int, size: int, folder: Path, signals: Signals, check_peers: Callable[[], None]) -> Group:
     loopback = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), None)
     if loopback is not None:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=_PATIENCE)
+    return Distributed(SharedSum(rank, size, signals, folder, check_peers))
 
 
 def _first_report(children: list[BaseProcess], folder: Path) -> str | None:
