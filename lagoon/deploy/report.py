@@ -171,14 +171,14 @@ class Evaluation:
             falls = [fall for fall in self.falls if fall.segment == name]
             if name == END:
                 words = Counter(fall.cause for fall in falls).most_common()
-                lines.append("At the end: " + "; ".join(f"{often} trials {cause}" for cause, often in words) + ".")
+                lines.append("At the end: " + "; ".join(f"{_trials(often)} {cause}" for cause, often in words) + ".")
                 continue
             progress = 100 * float(np.median([fall.progress for fall in falls]))
             seconds = sorted(fall.seconds for fall in falls)
             cause, often = Counter(fall.cause for fall in falls).most_common(1)[0]
             when = f"{seconds[0]:.1f} s" if count == 1 else f"{seconds[0]:.1f} to {seconds[-1]:.1f} s"
             share = "" if often == count else f" in {often} of them"
-            lines.append(f"Falls in {name} at {progress:.0f} %: {count} trials ({when}); {cause}{share}.")
+            lines.append(f"Falls in {name} at {progress:.0f} %: {_trials(count)} ({when}); {cause}{share}.")
         return lines
 
     def histogram(self, bin_seconds: float = 0.5) -> list[tuple[float, int]]:
@@ -256,6 +256,10 @@ def _nanmean(values: NDArray[np.float64], axis: int | None = None) -> Any:
         # An empty mean is nan by intent: nobody got there.
         warnings.simplefilter("ignore", category=RuntimeWarning)
         return np.nanmean(values, axis=axis) if values.size else math.nan
+
+
+def _trials(count: int) -> str:
+    return f"{count} trial" + "s" * (count != 1)
 
 
 def _number(value: float) -> str:
