@@ -1,0 +1,69 @@
+import json
+import time
+
+import pytest
+
+from lagoon.engine.metrics import Averages, MetricsWriter, Stopwatch
+
+
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def test_the_stopwatch_counts_cpu_time_by_purpose_and_sleep_is_free():
+    watch = Stopwatch()
+    with watch("env"):
+        burn(0.1)
+        time.sleep(0.05)
+    with watch("update"):
+        burn(0.01)
+    burn(0.05)
+    seconds = watch.take()
+    assert seconds["env"] == pytest.approx(0.1, abs=0.02)
+    assert seconds["update"] == pytest.approx(0.01, abs=0.02)
+    assert seconds["other"] == pytest.approx(0.05, abs=0.02)
+    assert watch.take().keys() == {"other"}
+
+
+def test_averages_of_values_that_come_and_go():
+    averages = Averages()
+    averages.add({"a": 1.0, "b": 5.0})
+    averages.add({"a": 3.0})
+    assert averages.take() == {"a": 2.0, "b": 5.0}
+    assert averages.take() == {}
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_one_line_per_iteration(tmp_path):
+    with MetricsWriter(tmp_path, tensorboard=False) as writer:
+        writer.write(1, {"train/kl": 0.0123456789})
+        writer.write(2, {"train/kl": 2.0})
+    assert lines(tmp_path) == [{"iteration": 1, "train/kl": 0.0123457}, {"iteration": 2, "train/kl": 2.0}]
+
+
+def test_lines_of_lost_work_and_broken_lines_go_on_resume(tmp_path):
+    with MetricsWriter(tmp_path, tensorboard=False) as writer:
+        for iteration in (1, 2, 3):
+            writer.write(iteration, {"x": 1.0})
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"iteration": 4, "x"')
+    with MetricsWriter(tmp_path, iteration=2, tensorboard=False) as writer:
+        writer.write(3, {"x": 9.0})
+    assert [(line["iteration"], line["x"]) for line in lines(tmp_path)] == [(1, 1.0), (2, 1.0), (3, 9.0)]
+
+
+def test_tensorboard_gets_the_same_numbers(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    with MetricsWriter(tmp_path) as writer:
+        writer.write(1, {"train/kl": 0.5})
+        writer.write(2, {"train/kl": 0.25})
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert [(e.step, e.value) for e in events.Scalars("train/kl")] == [(1, 0.5), (2, 0.25)]
