@@ -131,7 +131,7 @@ class RobotFigure:
             frame=int(model.geom_bodyid[geom]) - 1,
             pos=tuple(model.geom_pos[geom].tolist()),
             quat=tuple(model.geom_quat[geom].tolist()),
-            rgba=tuple(float(v) for v in rgba),
+            rgba=(float(rgba[0]), float(rgba[1]), float(rgba[2]), float(rgba[3])),
         )
 
     def pose(self, root_pos_w: Array, root_quat_w: Array, joint_pos: Array) -> tuple[Array, Array]:

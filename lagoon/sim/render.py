@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -95,7 +96,7 @@ class Renderer:
         """
         self.width, self.height, self.supersample = width, height, supersample
         big = (width * supersample, height * supersample)
-        self._gl = make_context(*big)
+        self._gl: Any = make_context(*big)
         light = " ".join(str(v) for v in -TO_LIGHT)
         xml = _XML.format(width=big[0], height=big[1], light=light, fovy=FIELD_OF_VIEW)
         self._model = mujoco.MjModel.from_xml_string(xml)
@@ -235,7 +236,14 @@ def _shrink(pixels: Picture, factor: int) -> Picture:
     return (total // factor**2).astype(np.uint8)
 
 
-def follow(poses: Poses, figure: Figure, fps: float, aspect: float = 1.0, smooth: float = 0.5) -> list[Camera]:
+def follow(
+    poses: Poses,
+    figure: Figure,
+    fps: float,
+    aspect: float = 1.0,
+    ghost: Poses | None = None,
+    smooth: float = 0.5,
+) -> list[Camera]:
     """Cameras (T) that follow a figure smoothly and keep all of it in the picture at all times.
 
     Args:
@@ -243,6 +251,7 @@ def follow(poses: Poses, figure: Figure, fps: float, aspect: float = 1.0, smooth
         figure: its shapes.
         fps: moments per second [Hz].
         aspect: picture width over height.
+        ghost: other poses of the same figure that must be in the picture too.
         smooth: standard deviation of the smoothing of the camera's path [s].
     """
     ground = poses.pos[:, 0, :2]
@@ -251,9 +260,9 @@ def follow(poses: Poses, figure: Figure, fps: float, aspect: float = 1.0, smooth
     kernel /= kernel.sum()
     padded = np.pad(ground, ((width, width), (0, 0)), mode="edge")
     path = np.stack([np.convolve(padded[:, axis], kernel, mode="valid") for axis in (0, 1)], axis=1)
-    centers, _ = poses.shapes_w(figure)
+    centers = np.concatenate([each.shapes_w(figure)[0] for each in (poses, ghost) if each is not None], axis=1)
     half, radius, _ = _rods(figure)
-    reach = half + radius
+    reach = np.tile(half + radius, 1 if ghost is None else 2)
     top = max(float((centers[..., 2] + reach).max()), 0.3)
     sideways = float((np.linalg.norm(centers[..., :2] - path[:, None], axis=-1) + reach).max())
     half_tan = np.tan(np.radians(FIELD_OF_VIEW) / 2)

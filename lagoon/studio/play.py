@@ -37,7 +37,7 @@ def serve(
     Args:
         human: what the person does.
         reference: what the robot should do.
-        policy_stepper: runs the policy, for example ``PolicyRunner(PolicyBundle.load(folder))``; needs the reference.
+        policy_stepper: runs the policy, for example ``PolicyRunner(lagoon.bundle.load(folder))``; needs the reference.
         robot: which robot.
         config: address, rate, sizes.
         say: told the address to open.
@@ -62,7 +62,9 @@ def serve(
     except KeyboardInterrupt:
         say("Stopped.")
     finally:
-        server.stop()
+        # viser announces its end from another thread; the line above has said it.
+        with contextlib.redirect_stdout(io.StringIO()):
+            server.stop()
 
 
 def run_loop(session: PlaySession, scene: PlayScene, fps: float, stop: threading.Event) -> None:

@@ -111,7 +111,7 @@ class PlayScene:
         return poses
 
     def _add_label(self, name: str, text: str) -> None:
-        position = (0.45, self._lane[name], 0.02)
+        position = (0.4, self._lane[name] - 0.12, 0.02)
         self.server.scene.add_label(f"/stage/{name}_label", text, position=position)
 
     def _add_controls(self, session: PlaySession) -> None:

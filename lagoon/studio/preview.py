@@ -102,7 +102,9 @@ def write_preview(
 def _draw(show: Show, words: ShowText, config: PreviewConfig, folder: Path, progress: Progress) -> None:
     with Renderer(config.column_width, config.column_height, config.supersample) as renderer:
         aspect = config.column_width / config.column_height
-        cameras = {track.name: follow(track.poses, track.figure, show.fps, aspect) for track in show.tracks}
+        cameras = {
+            track.name: follow(track.poses, track.figure, show.fps, aspect, track.ghost) for track in show.tracks
+        }
         star = show.tracks[-1]
         strip = _strip(renderer, star, cameras[star.name], config.poster_frames)
         with atomic_path(folder / "preview.png") as temporary:

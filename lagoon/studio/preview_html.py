@@ -101,7 +101,7 @@ def _payload(show: Show) -> dict[str, Any]:
 
 
 def _track(show: Show, track: Track) -> dict[str, Any]:
-    cameras = follow(track.poses, track.figure, show.fps)
+    cameras = follow(track.poses, track.figure, show.fps, ghost=track.ghost)
     return {
         "name": track.name,
         "label": track.label,
