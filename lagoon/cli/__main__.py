@@ -19,6 +19,7 @@ from lagoon.cli.verb import Call, Verb
 from lagoon.errors import BadInputError, LagoonError
 
 VERBS = ("make", "generate", "retarget", "train", "export", "evaluate", "preview", "play", "list", "doctor")
+CORE_MODULES = ("numpy", "scipy", "yaml", "hydra", "omegaconf", "rich")
 INTERRUPTED = 130
 BUG = 70
 
@@ -48,6 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _report(
                 f"Could not write {error.filename or 'a file'}: {error.strerror}. Earlier stages are kept. Free some "
                 "space or choose another folder with skills_dir=PATH, then run the same command again.",
+                LagoonError.exit_code,
+            )
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in CORE_MODULES:
+            return _report(
+                f"The package '{error.name}' is not installed, and nothing in lagoon works without it. Install lagoon "
+                "with what it needs: pip install --upgrade --force-reinstall lagoon",
                 LagoonError.exit_code,
             )
         cause = " ".join(f"{type(error).__name__}: {error}".split())

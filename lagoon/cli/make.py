@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lagoon.cli.config import MakeVerb
+from lagoon.cli.extras import need
 from lagoon.cli.session import run_and_show
 from lagoon.cli.verb import Call, Verb
 from lagoon.robot import load_robot
@@ -17,6 +18,8 @@ def run(call: Call) -> int:
 
     config: MakeVerb = call.config
     load_robot(config.robot)
+    for extra in ("text2motion", "retarget", "train", "viewer"):
+        need(extra)  # Now, not after the training.
     skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
     seed = config.seed
     return run_and_show(

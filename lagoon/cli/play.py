@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lagoon.cli.config import PlayVerb
 from lagoon.cli.console import Terminal
+from lagoon.cli.extras import need
 from lagoon.cli.session import skill_of
 from lagoon.cli.verb import Call, Verb
 from lagoon.robot import load_robot
@@ -11,6 +12,7 @@ from lagoon.robot import load_robot
 
 def run(call: Call) -> int:
     """Serve the page until Ctrl-C; what the skill does not have yet is left out."""
+    need("viewer")
     from lagoon import bundle
     from lagoon.deploy.runtime import PolicyRunner
     from lagoon.motion.human_motion import HumanMotion

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from lagoon.cli.extras import need
 from lagoon.cli.pipeline import Outcome, Stage, Task
 from lagoon.cli.schema import build, to_plain
 from lagoon.deploy.config import EvaluateConfig
@@ -21,7 +22,7 @@ from lagoon.retarget.config import RetargetConfig
 from lagoon.robot import RobotSpec, load_robot
 from lagoon.skill import Plan, Skill
 from lagoon.studio.config import PreviewConfig
-from lagoon.text2motion.config import GenerateConfig
+from lagoon.text2motion.config import DEFAULT_MODEL, GenerateConfig
 
 WITHOUT_EFFECT = (
     "train.ppo.checkpoint_seconds",
@@ -40,6 +41,7 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
         return Plan(_settings("generate", config), seed, inputs)
 
     def run(task: Task) -> Outcome:
+        need("text2motion")
         from lagoon.text2motion.generate import generate
 
         human = generate(task.skill.command, config, seed, task.progress)
@@ -56,6 +58,7 @@ def retarget_stage(config: RetargetConfig, seed: int) -> Stage:
         return Plan(_settings("retarget", config), seed, skill.checksums([skill.human_path]) | _robot_checksums(skill))
 
     def run(task: Task) -> Outcome:
+        need("retarget")
         from lagoon.motion.human_motion import HumanMotion
         from lagoon.retarget.retarget import retarget
 
@@ -77,6 +80,7 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
         return Plan(_settings("train", config), seed, skill.checksums([skill.robot_path]) | _robot_checksums(skill))
 
     def run(task: Task) -> Outcome:
+        need("train")
         from lagoon.imitation.train import train
 
         skill = task.skill
@@ -103,6 +107,7 @@ def export_stage() -> Stage:
         return Plan(record.config, record.seed, inputs | _robot_checksums(skill))
 
     def run(task: Task) -> Outcome:
+        need("train")
         from lagoon.imitation.export import export
 
         skill = task.skill
@@ -123,6 +128,7 @@ def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
         return Plan(_settings("evaluate", config), seed, inputs)
 
     def run(task: Task) -> Outcome:
+        need("train")
         from lagoon import bundle
         from lagoon.deploy.evaluate import evaluate
 
@@ -148,6 +154,7 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
         return Plan(_settings("preview", config), seed, inputs | _robot_checksums(skill))
 
     def run(task: Task) -> Outcome:
+        need("viewer")
         from lagoon.motion.human_motion import HumanMotion
         from lagoon.studio.preview import write_preview
 
@@ -156,6 +163,7 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
         reference = _reference(skill)[0] if skill.robot_path.exists() else None
         executed = None
         if reference is not None and skill.bundle_folder.exists():
+            need("train")
             from lagoon import bundle
             from lagoon.deploy.evaluate import rollout
 
@@ -218,7 +226,7 @@ def _robot_checksums(skill: Skill) -> dict[str, str]:
 
 def _model_checksums(name: str) -> dict[str, str]:
     """The text model's files, and the version of the package that brings the sentence encoder."""
-    folder = data_dir("assets") / "models" / name
+    folder = data_dir("assets") / "models" / (DEFAULT_MODEL if name == "default" else name)
     folder = folder if folder.is_dir() else Path(name)
     files = [path for path in sorted(folder.glob("*")) if path.suffix in (".safetensors", ".yaml")]
     sums = {f"model/{path.name}": sha256_of(path) for path in files}

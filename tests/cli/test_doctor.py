@@ -5,7 +5,8 @@ import pytest
 
 from lagoon.cli import __main__ as cli
 from lagoon.cli import doctor
-from lagoon.cli.doctor import EXTRAS, Finding, examine
+from lagoon.cli.doctor import Finding, examine
+from lagoon.cli.extras import EXTRAS
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -20,8 +21,8 @@ def test_doctor_reports_what_is_here(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_missing_package_gives_the_line_to_type(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = doctor._installed
-    monkeypatch.setattr(doctor, "_installed", lambda m, d: None if m in ("mink", "viser") else real(m, d))
+    real = doctor.installed
+    monkeypatch.setattr(doctor, "installed", lambda m, d: None if m in ("mink", "viser") else real(m, d))
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert 'To do: pip install "lagoon[retarget]"\n' in out and 'To do: pip install "lagoon[viewer]"\n' in out
@@ -30,7 +31,7 @@ def test_a_missing_package_gives_the_line_to_type(
 def test_a_missing_core_package_is_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "_installed", lambda module, distribution: None if module == "scipy" else "1")
+    monkeypatch.setattr(doctor, "installed", lambda module, distribution: None if module == "scipy" else "1")
     assert cli.main(["doctor"]) == 2
     assert "To do: pip install --force-reinstall lagoon\n" in capsys.readouterr().out
 

