@@ -27,7 +27,7 @@ import torch.distributed as dist
 
 from lagoon.engine.group import Distributed, Group, Solo
 from lagoon.engine.interrupts import INTERRUPTS
-from lagoon.engine.shared_sum import SharedSum, shared_folder
+from lagoon.engine.shared_sum import SharedSum
 from lagoon.errors import LagoonError
 
 Follow = Callable[[Group], None]
@@ -71,7 +71,7 @@ def data_parallel(size: int, follow: Follow, cancelled: Callable[[], bool] = lam
         if size == 1:
             yield Solo()
         else:
-            with tempfile.TemporaryDirectory(prefix="lagoon-ranks-", dir=shared_folder()) as folder:
+            with tempfile.TemporaryDirectory(prefix="lagoon-ranks-") as folder:
                 yield from _lead(size, follow, Path(folder), cores, cancelled)
     finally:
         torch.set_num_threads(threads)

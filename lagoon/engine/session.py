@@ -153,11 +153,12 @@ class Session:
         ranks = checkpoint.facts["ranks"]
         if len(ranks) != self.group.size:
             # Streams of random numbers belong to a rank; with other ranks there is nothing to continue.
-            _log.warning(
-                "The checkpoint was made by %d workers and this run has %d: environments start with fresh seeds.",
-                len(ranks),
-                self.group.size,
-            )
+            if self.group.rank == 0:
+                _log.warning(
+                    "The checkpoint was made by %d workers and this run has %d: environments start with fresh seeds.",
+                    len(ranks),
+                    self.group.size,
+                )
             return
         state = unpack_state(ranks[self.group.rank], checkpoint.tensors)
         self.env.load_state_dict(state["env"])

@@ -17,11 +17,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 _PATIENCE_SECONDS = 1.0
-
-
-def shared_folder() -> str | None:
-    """Return a folder that lies in memory, or None to use the default for temporary files."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+_MEMORY = Path("/dev/shm")
 
 
 class SharedSum:
@@ -46,11 +42,13 @@ class SharedSum:
             rank: of this process.
             size: processes in all.
             signals: ``signals[a][b]`` is raised by rank a and awaited by rank b.
-            folder: shared by all ranks, empty of a file called ``lanes``.
+            folder: of this group of ranks alone; its name is unique on the machine.
             check_peers: called now and then while waiting; raises when a peer has died.
         """
         self._rank, self._size, self._signals = rank, size, signals
-        self._path, self._check_peers = folder / "lanes", check_peers
+        # Where the system has a folder in memory, nothing of the lanes is ever written to a disk.
+        self._path = _MEMORY / f"{folder.name}-lanes" if os.access(_MEMORY, os.W_OK) else folder / "lanes"
+        self._check_peers = check_peers
         self._lanes: Tensor | None = None
         self._turn = 0
 

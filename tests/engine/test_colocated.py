@@ -246,7 +246,7 @@ def group_is_gone(program):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Process groups and parent-death signals as Linux has them.")
-def test_two_workers_end_on_ctrl_c_with_a_checkpoint_and_without_orphans(tmp_path):
+def test_two_workers_end_on_ctrl_c_with_a_checkpoint_and_without_orphans(tmp_path, caplog):
     program = start_forever(tmp_path, workers=2)
     start = time.monotonic()
     os.killpg(program.pid, signal.SIGINT)  # A terminal sends it to every process of the group.
@@ -259,11 +259,20 @@ def test_two_workers_end_on_ctrl_c_with_a_checkpoint_and_without_orphans(tmp_pat
     assert len(facts["ranks"]) == 2
     assert not facts["finished"]
 
-    # The same folder goes on with one worker, and a killed leader takes its worker along.
+    config = PPOConfig(**{**facts["config"], "workers": 1, "total_steps": facts["step"] + 2 * 512})
+    resumed = load_checkpoint(run(make_point_mass, config, tmp_path)).facts
+    assert resumed["iteration"] == facts["iteration"] + 2
+    assert "made by 2 workers and this run has 1" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Parent-death signals as Linux has them.")
+def test_a_killed_leader_leaves_no_worker_and_no_shared_memory_behind(tmp_path):
+    before = set(Path("/dev/shm").glob("*-lanes"))
     program = start_forever(tmp_path, workers=2)
     program.kill()
     program.communicate(timeout=20)
     wait_for(lambda: group_is_gone(program), 5)
+    assert set(Path("/dev/shm").glob("*-lanes")) <= before
 
 
 def test_two_workers_twice_are_equal_to_the_bit(tmp_path):
