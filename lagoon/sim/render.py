@@ -2,8 +2,7 @@
 
 What enters: figures, their poses, a camera. What leaves: pictures as uint8 arrays. Built for software
 OpenGL: a plain floor with thin lines, no shadow map (shadows are flat shapes on the floor), and twice
-the size drawn and averaged instead of multisampling; measured 2 to 3 times faster than multisampling
-and about 5 times faster than a textured floor with a shadow map.
+the size drawn and averaged instead of multisampling; docs/viewing.md has the measurements.
 """
 
 from __future__ import annotations
@@ -268,5 +267,5 @@ def follow(
     half_tan = np.tan(np.radians(FIELD_OF_VIEW) / 2)
     # Room above the head for a label: the figure's middle lies below the picture's.
     middle = 0.56 * top
-    distance = max(0.63 * top / half_tan, sideways / (half_tan * min(aspect, 1.0))) + 0.15 * sideways
+    distance = max(0.66 * top / half_tan, sideways / (half_tan * min(aspect, 1.0))) + 0.15 * sideways
     return [Camera((float(x), float(y), middle), distance) for x, y in path]

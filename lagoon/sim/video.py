@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from lagoon.paths import atomic_path
 
 BLOCK = 16
 """Encoders work on squares of this many pixels; other sizes would be rescaled."""
+
+_ADVICE = "Is the disk full? Free some space, or choose another folder, and run the same command again."
 
 
 def write_video(target: Path, frames: Iterable[NDArray[np.uint8]], fps: float, quality: int = 27) -> int:
@@ -50,7 +53,7 @@ def write_video(target: Path, frames: Iterable[NDArray[np.uint8]], fps: float, q
             quality=None,
             pix_fmt_out="yuv420p",
             macro_block_size=BLOCK,
-            ffmpeg_log_level="error",
+            ffmpeg_log_level="quiet",
             output_params=["-crf", str(quality), "-preset", "veryfast", "-movflags", "+faststart"],
         )
         count = 0
@@ -60,12 +63,22 @@ def write_video(target: Path, frames: Iterable[NDArray[np.uint8]], fps: float, q
                 writer.send(np.ascontiguousarray(frame))
                 count += 1
         except OSError as error:
-            raise LagoonError(
-                f"The video encoder stopped while writing {target}: {error}. Is the disk full?"
-            ) from error
+            reason = str(error).splitlines()[0]
+            raise LagoonError(f"The video encoder stopped while writing {target}: {reason}. {_ADVICE}") from error
         finally:
             writer.close()
+        _check(ffmpeg, temporary, count, target)
     return count
+
+
+def _check(ffmpeg: Any, path: Path, count: int, target: Path) -> None:
+    """Count the pictures in the file, since an encoder that runs out of disk at the very end says nothing."""
+    try:
+        found = ffmpeg.count_frames_and_secs(str(path))[0]
+    except RuntimeError:
+        found = 0
+    if found != count:
+        raise LagoonError(f"The video for {target} holds {found} of {count} pictures. {_ADVICE}")
 
 
 def _chain(first: NDArray[np.uint8], rest: Iterable[NDArray[np.uint8]]) -> Iterable[NDArray[np.uint8]]:

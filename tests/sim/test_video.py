@@ -1,9 +1,10 @@
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lagoon.errors import BadInputError, MissingExtraError
+from lagoon.errors import BadInputError, LagoonError, MissingExtraError
 from lagoon.sim.video import write_video
 
 
@@ -43,6 +44,27 @@ def test_a_failure_midway_keeps_the_old_file(tmp_path) -> None:
         write_video(path, broken(), 10.0)
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.mp4"]
+
+
+def test_a_video_cut_short_is_refused(tmp_path, monkeypatch) -> None:
+    ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    write = ffmpeg.write_frames
+
+    def cut(path, *args, **kwargs):
+        inner = write(path, *args, **kwargs)
+        inner.send(None)
+        try:
+            while True:
+                inner.send((yield))
+        finally:
+            inner.close()
+            whole = Path(path).read_bytes()
+            Path(path).write_bytes(whole[: len(whole) // 3])
+
+    monkeypatch.setattr(ffmpeg, "write_frames", cut)
+    with pytest.raises(LagoonError, match="of 7 pictures. Is the disk full"):
+        write_video(tmp_path / "a.mp4", ramp(), 10.0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_encoder_says_what_to_install(tmp_path, monkeypatch) -> None:
