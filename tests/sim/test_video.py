@@ -62,7 +62,7 @@ def test_a_video_cut_short_is_refused(tmp_path, monkeypatch) -> None:
             Path(path).write_bytes(whole[: len(whole) // 3])
 
     monkeypatch.setattr(ffmpeg, "write_frames", cut)
-    with pytest.raises(LagoonError, match="of 7 pictures. Is the disk full"):
+    with pytest.raises(LagoonError, match=r"of 7 pictures\. Is the disk full"):
         write_video(tmp_path / "a.mp4", ramp(), 10.0)
     assert list(tmp_path.iterdir()) == []
 
