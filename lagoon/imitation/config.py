@@ -99,8 +99,8 @@ class RandomizationConfig:
     """Largest sudden change of the base velocity in the ground plane [m/s]."""
     push_interval: float = 3.0
     """Mean time between pushes [s]."""
-    ramp: float = 0.3
-    """Share of the training over which all ranges grow from nothing to full."""
+    ramp: tuple[float, float] = (0.25, 0.6)
+    """Shares of the training between which all ranges grow from nothing to full; balance comes first."""
     redraw: float = 0.2
     """Chance that an environment gets a new body at a reset; the rest keep theirs, which saves time."""
 
@@ -110,7 +110,7 @@ class TaskConfig:
     """What the policy sees, does and is paid for."""
 
     action_scale: float = 0.4
-    """Joint target = reference + scale * action [rad]."""
+    """Joint target = reference + what holds it against gravity + scale * action [rad]."""
     action_clip: float = 4.0
     """Largest magnitude of an action component."""
     history: int = 1

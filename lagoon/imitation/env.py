@@ -95,12 +95,10 @@ class TrackingEnv:
         """Advance one control period; see VecEnv.step. Robots whose episode ended are reset."""
         task = self.config.task
         action = action.clamp(-task.action_clip, task.action_clip)
-        target = self.reference.joint_pos[self.reference.index(self.step_count + 1)] + task.action_scale * action
+        target = self.reference.joint_target[self.reference.index(self.step_count + 1)] + task.action_scale * action
         target = torch.minimum(torch.maximum(target, self.lower), self.upper)
         late = self.errors.delay.unsqueeze(-1)
-        targets = torch.stack(
-            [torch.where(late > s, self.prev_target, target) for s in range(self.backend.substeps)]
-        )
+        targets = torch.stack([torch.where(late > s, self.prev_target, target) for s in range(self.backend.substeps)])
         self._push()
         diverged = self.backend.step(targets)
         state = self.backend.state()
@@ -146,8 +144,8 @@ class TrackingEnv:
 
     def set_progress(self, fraction: float) -> None:
         """Grow the randomization with the training's progress in [0, 1]."""
-        ramp = self.config.randomization.ramp
-        self.ramp = 1.0 if ramp <= 0 else min(1.0, fraction / ramp)
+        begin, full = self.config.randomization.ramp
+        self.ramp = min(1.0, max(0.0, (fraction - begin) / max(full - begin, 1e-9)))
 
     def state_dict(self) -> dict[str, Tensor]:
         """What a resumed run needs beyond the policy; robots start anew after a resume."""
@@ -197,7 +195,7 @@ class TrackingEnv:
         self.step_count[ids], self.start_step[ids] = start, start
         self.prev_action[ids] = 0.0
         # A robot that has stood or moved here for a while was last told to be here.
-        self.prev_target[ids] = ref.joint_pos[start]
+        self.prev_target[ids] = ref.joint_target[start]
         self.policy_state[ids] = torch.nan
 
     def _redraw_bodies(self, ids: Tensor, chance: float) -> None:
@@ -216,12 +214,20 @@ class TrackingEnv:
     def _observe(self, state: SimState, ids: Tensor) -> dict[str, Tensor]:
         """Observations of the robots ``ids``, whose true states are the rows of ``state``."""
         errors = SensorErrors(
-            self.errors.joint_pos_offset[ids], self.errors.tilt_offset[ids], self.errors.heading_offset[ids],
+            self.errors.joint_pos_offset[ids],
+            self.errors.tilt_offset[ids],
+            self.errors.heading_offset[ids],
             self.errors.delay[ids],
         )
         joint_pos, joint_vel, quat, ang_vel = sensed(
-            state.joint_pos, state.joint_vel, state.root_quat_w, state.root_ang_vel_b, errors,
-            self.config.randomization, self.ramp, self.generator,
+            state.joint_pos,
+            state.joint_vel,
+            state.root_quat_w,
+            state.root_ang_vel_b,
+            errors,
+            self.config.randomization,
+            self.ramp,
+            self.generator,
         )
         action, step = self.prev_action[ids], self.step_count[ids]
         frame = self.observe.frame(joint_pos, joint_vel, quat, action)
@@ -257,7 +263,6 @@ class TrackingEnv:
         state.root_ang_vel_b[diverged] = 0.0
         state.joint_pos[diverged] = ref.joint_pos[now][diverged]
         state.joint_vel[diverged] = 0.0
-
 
 
 @dataclass(frozen=True)

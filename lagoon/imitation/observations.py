@@ -55,9 +55,7 @@ class ActorObservation(torch.nn.Module):
         self.frame_size = 3 * joints + 3
         self.state_size = 2 + history * self.frame_size
         # gravity, gyro, joints, velocities, action; orientation error; window; history; phase.
-        self.size = (
-            6 + 3 * joints + 3 + len(lookahead) * (joints + 3) + 3 + history * self.frame_size + 6
-        )
+        self.size = 6 + 3 * joints + 3 + len(lookahead) * (joints + 3) + 3 + history * self.frame_size + 6
 
     def frame(self, joint_pos: Tensor, joint_vel: Tensor, imu_quat: Tensor, prev_action: Tensor) -> Tensor:
         """(N, frame_size) what is remembered of one control step."""

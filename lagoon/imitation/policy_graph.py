@@ -29,9 +29,7 @@ class PolicyGraph(torch.nn.Module):
     lower: Tensor
     upper: Tensor
 
-    def __init__(
-        self, policy: GaussianActorCritic, motion: RobotMotion, robot: RobotSpec, task: TaskConfig
-    ) -> None:
+    def __init__(self, policy: GaussianActorCritic, motion: RobotMotion, robot: RobotSpec, task: TaskConfig) -> None:
         """Put the trained actor behind the observation it was trained on."""
         super().__init__()
         default = torch.tensor(robot.default_joint_pos, dtype=torch.float32)
@@ -77,6 +75,6 @@ class PolicyGraph(torch.nn.Module):
         rows = self.observe(joint_pos, joint_vel, imu_quat, imu_ang_vel, prev_action, step, state)
         action = self.actor(self.normalizer(rows)).clamp(-self.action_clip, self.action_clip)
         reference = self.observe.reference
-        target = reference.joint_pos[reference.index(step + 1)] + self.action_scale * action
+        target = reference.joint_target[reference.index(step + 1)] + self.action_scale * action
         target = torch.minimum(torch.maximum(target, self.lower), self.upper)
         return target, action, self.observe.next_state(state, frame)

@@ -117,7 +117,6 @@ def sensed(
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return what the sensors report of the truth: joint angles, velocities, orientation, gyro; all (N, ...)."""
-
     noise = torch.randn((joint_pos.shape[0], 2 * joint_pos.shape[1] + 6), generator=generator) * ramp
     q, v, tilt, gyro = noise.split([joint_pos.shape[1], joint_pos.shape[1], 3, 3], dim=1)
     wobble = quat_from_rotvec(errors.tilt_offset + tilt * config.tilt_noise)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from lagoon.errors import BadInputError
+from lagoon.imitation.feedforward import gravity_offset
 from lagoon.imitation.kinematics import FootKinematics
 from lagoon.imitation.rotations import gravity_in_base
 from lagoon.motion.robot_motion import RobotMotion, resample, velocity
@@ -41,6 +42,7 @@ class Reference(torch.nn.Module):
     root_ang_vel: Tensor
     joint_pos: Tensor
     joint_vel: Tensor
+    joint_target: Tensor
     gravity: Tensor
     foot_pos: Tensor
 
@@ -70,6 +72,8 @@ class Reference(torch.nn.Module):
         table("root_ang_vel", speed.root_ang_vel_b, at_rest=True)
         table("joint_pos", motion.joint_pos)
         table("joint_vel", speed.joint_vel, at_rest=True)
+        # What the servos are told before the policy adds its share.
+        table("joint_target", motion.joint_pos + gravity_offset(motion, robot))
         self.register_buffer("gravity", gravity_in_base(self.root_quat))
         self.register_buffer("foot_pos", FootKinematics(robot)(self.joint_pos))
 

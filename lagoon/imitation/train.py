@@ -1,0 +1,162 @@
+"""Training one skill: environment plus engine, with checks by the policy that will be exported.
+
+What enters: a RobotMotion, settings, a folder. What leaves: a checkpoint; ``checks.jsonl`` beside the
+metrics says how the noise-free policy did from the start pose on the way there.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+import yaml
+
+from lagoon.engine import colocated
+from lagoon.engine.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint
+from lagoon.engine.hooks import IterationInfo
+from lagoon.engine.policy import GaussianActorCritic
+from lagoon.errors import BadInputError
+from lagoon.imitation.config import TrainConfig
+from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
+from lagoon.motion.robot_motion import RobotMotion
+from lagoon.paths import write_text
+from lagoon.progress import Progress, silent
+from lagoon.robot import RobotSpec
+
+
+@dataclass(frozen=True)
+class Check:
+    """How the noise-free policy did from the start pose."""
+
+    survival: float
+    """Share of the robots that reached the end."""
+    length: float
+    """Mean share of the clip that was reached."""
+    joint_error: float
+    """Root mean square joint error while on the reference [rad]."""
+    falls_at: tuple[float, ...]
+    """Times at which robots fell, ascending [s]."""
+
+
+@torch.no_grad()
+def check(policy: GaussianActorCritic, env: TrackingEnv) -> Check:
+    """Run every robot of ``env`` once from frame 0 with the mean action."""
+    env.start_share = 1.0
+    obs = env.reset()
+    alive = torch.ones(env.num_envs, dtype=torch.bool)
+    fell = torch.full((env.num_envs,), torch.inf)
+    errors = []
+    for step in range(env.last_step):
+        action = policy.actor(policy.normalizer["actor"](obs["actor"]))
+        result = env.step(action)
+        obs = result.obs
+        fell[alive & result.terminated] = (step + 1) * env.robot.control_dt
+        alive &= ~result.terminated
+        errors.append(result.metrics["joint_error"])
+        if not alive.any():
+            break
+    reached = torch.where(alive, torch.tensor(float(env.last_step)), fell / env.robot.control_dt)
+    return Check(
+        survival=alive.float().mean().item(),
+        length=(reached / env.last_step).mean().item(),
+        joint_error=float(np.mean(errors)),
+        falls_at=tuple(round(value, 2) for value in fell[~alive].sort().values.tolist()),
+    )
+
+
+@dataclass
+class _Checks:
+    """Checks the policy now and then, writes what it found, tells the progress line."""
+
+    env: TrackingEnv
+    every: float
+    folder: Path
+    next_at: float = 0.0
+    words: str = "no check yet"
+    last: Check | None = field(default=None)
+
+    def on_iteration(self, info: IterationInfo, policy: GaussianActorCritic) -> bool:
+        """See lagoon.engine.hooks.Hooks; never stops the run."""
+        if info.fraction < self.next_at and info.fraction < 1.0:
+            return False
+        self.next_at = info.fraction + self.every
+        self.env.set_progress(info.fraction)
+        found = self.last = check(policy, self.env)
+        self.words = f"{found.survival:.0%} survive, joint error {found.joint_error:.3f} rad"
+        line = {"steps": info.steps, "fraction": info.fraction, "ramp": self.env.ramp, **asdict(found)}
+        with (self.folder / "checks.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        return False
+
+
+def train(
+    motion: RobotMotion,
+    robot: RobotSpec,
+    config: TrainConfig,
+    folder: Path,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Checkpoint:
+    """Learn to imitate ``motion``; goes on from the newest checkpoint in ``folder`` if there is one.
+
+    Args:
+        motion: the reference, starting and ending in the stand.
+        robot: who imitates.
+        config: task, randomization, learning.
+        folder: gets config.yaml, checkpoints/, metrics.jsonl, checks.jsonl, tensorboard/.
+        seed: every draw follows from it.
+        progress: told the share done and how the last check went.
+
+    Returns:
+        The final checkpoint.
+
+    Raises:
+        BadInputError: the motion does not fit the robot, or a setting cannot work.
+        CorruptFileError: the folder's checkpoints are all damaged.
+        KeyboardInterrupt: after a checkpoint was written.
+    """
+    progress = progress or silent
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
+    env = TrackingEnv(motion, robot, config, config.check_trials, seed + 7919)
+    checks = _Checks(env, config.check_every, folder)
+    try:
+        path = colocated.run(
+            MakeTrackingEnv(motion, robot, config),
+            config.ppo,
+            folder,
+            seed,
+            checks,
+            lambda fraction, message="": progress(fraction, f"{message}; {checks.words}" if message else checks.words),
+        )
+    finally:
+        env.close()
+        torch.set_num_threads(threads)
+    return load_checkpoint(path)
+
+
+def trained(folder: Path) -> Checkpoint:
+    """Return the newest whole checkpoint of a training folder.
+
+    Raises:
+        BadInputError: there is none.
+        CorruptFileError: there are some and all are damaged.
+    """
+    checkpoint = latest_checkpoint(folder / "checkpoints")
+    if checkpoint is None:
+        raise BadInputError(f"There is no checkpoint in {folder}. Train first, with: lagoon train SKILL")
+    return checkpoint
+
+
+def _plain(value: object) -> object:
+    """Return dataclass content as YAML knows it: lists instead of tuples."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value
