@@ -13,6 +13,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from lagoon.errors import BadInputError, LagoonError
 
@@ -76,6 +79,30 @@ def write_text(target: Path, text: str) -> None:
     """Write UTF-8 text whole or not at all."""
     with atomic_path(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+class _ExactDumper(yaml.SafeDumper):
+    """Escapes text that holds line breaks or control characters; PyYAML alone would fold some of them."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        """Quote unusual text; all else stays readable."""
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if data.isprintable() else '"')
+
+
+_ExactDumper.add_representer(str, _ExactDumper.represent_str)
+
+
+def yaml_text(content: Any, width: int = 10**6, flow: bool | None = False) -> str:
+    """Return plain data as YAML from which every text comes back exactly, whatever it holds.
+
+    Args:
+        content: mappings, lists, numbers, text.
+        width: longest line before values are folded.
+        flow: False writes one value a line, None puts lists of plain values on one line.
+    """
+    return yaml.dump(
+        content, Dumper=_ExactDumper, sort_keys=False, allow_unicode=True, width=width, default_flow_style=flow
+    )
 
 
 def write_with(target: Path, write: Callable[[Path], object]) -> None:

@@ -23,7 +23,7 @@ import yaml
 
 from lagoon import __version__
 from lagoon.errors import BadInputError, CorruptFileError
-from lagoon.paths import sha256_of, write_text
+from lagoon.paths import sha256_of, write_text, yaml_text
 
 SCHEMA_VERSION = 1
 STAGES = ("generate", "retarget", "train", "export", "evaluate", "preview")
@@ -220,8 +220,7 @@ class Skill:
             "robot": self.robot,
             "stages": {name: asdict(record) for name, record in self.stages.items()},
         }
-        text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**6)
-        write_text(self.folder / "skill.yaml", text)
+        write_text(self.folder / "skill.yaml", yaml_text(content))
 
     def checksums(self, paths: Iterable[Path]) -> dict[str, str]:
         """Return sha256 by path relative to the folder; a folder stands for every file in it.
@@ -306,17 +305,6 @@ class Skill:
         if name not in writers:
             return "Check the path."
         return f"The stage '{writers[name]}' writes it: lagoon {writers[name]} {self.folder}"
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes text so that it comes back exactly: unusual characters are escaped, all others stay readable."""
-
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        """Quote text that holds line breaks or control characters; PyYAML alone would fold some of them."""
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style=None if data.isprintable() else '"')
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -23,6 +23,7 @@ from lagoon.bundle.contract import BundleInfo, RobotFacts
 from lagoon.bundle.golden import Floats, Golden
 from lagoon.bundle.graph import check_metadata, check_ports, open_session, short, with_metadata
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError
+from lagoon.paths import yaml_text
 
 POLICY, FACTS, GOLDEN = "policy.onnx", "bundle.yaml", "golden_io.npz"
 _AGAIN = "Export the skill again with: lagoon export SKILL"
@@ -134,7 +135,7 @@ def write_bundle(folder: Path, onnx_bytes: bytes, info: BundleInfo, golden: Gold
         "policy_sha256": hashlib.sha256(policy).hexdigest(),
         "golden_sha256": hashlib.sha256(record).hexdigest(),
     }
-    text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, default_flow_style=None, width=110)
+    text = yaml_text(facts, width=110, flow=None)
     temporary: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

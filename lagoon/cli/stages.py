@@ -139,7 +139,7 @@ def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
         lines = result.lines()
         for line in lines:
             task.say(f"  {line}")
-        falls = [line for line in lines if line.startswith("Falls in ")]
+        falls = [line for line in lines if line.startswith(("Falls in ", "At the end:"))]
         return Outcome((skill.evaluation_path,), lines[0] if result.passed else " ".join([lines[0], *falls[:1]]))
 
     return Stage("evaluate", "randomized trials of the exported policy", plan, run)
