@@ -55,16 +55,16 @@ class _Network:
         self.layers = [layer for layer in module if isinstance(layer, nn.Linear)]
         self.activation = _ACTIVATIONS[activation]
         widths = [layer.out_features for layer in self.layers]
-        self._input = torch.empty(rows, self.layers[0].in_features)
+        self._input = torch.empty(0)
         self._outputs = [torch.empty(rows, width) for width in widths]
         self._gradients = [torch.empty(rows, width) for width in widths]
 
-    def forward(self, obs: Tensor, rows: Tensor) -> Tensor:
-        """Return the outputs (m, K) for some rows of normalised observations."""
-        m = len(rows)
-        x = torch.index_select(obs, 0, rows, out=self._input[:m])
+    def forward(self, obs: Tensor) -> Tensor:
+        """Return the outputs (m, K) for a block of normalised observations (m, O); overwritten by the next call."""
+        m = len(obs)
+        x = self._input = obs
         for i, layer in enumerate(self.layers):
-            y = torch.addmm(layer.bias, x, layer.weight.t(), out=self._outputs[i][:m])
+            y = torch.mm(x, layer.weight.t(), out=self._outputs[i][:m]).add_(layer.bias)
             x = self.activation.forward_(y, self._gradients[i][:m]) if i + 1 < len(self.layers) else y
         return x
 
@@ -73,7 +73,7 @@ class _Network:
         m = len(gradient)
         for i in range(len(self.layers) - 1, -1, -1):
             layer = self.layers[i]
-            x = self._outputs[i - 1][:m] if i > 0 else self._input[:m]
+            x = self._outputs[i - 1][:m] if i > 0 else self._input
             assert layer.weight.grad is not None and layer.bias.grad is not None
             layer.weight.grad.addmm_(gradient.t(), x)
             layer.bias.grad.add_(gradient.sum(0))
@@ -97,23 +97,27 @@ class FusedBackward:
         return cls(policy, flat, config) if applies else None
 
     @torch.no_grad()
-    def gradients(self, batch: dict[str, Tensor], rows: Tensor, std: float) -> None:
-        """Write the gradient of the mean loss over ``rows``, and ``ppo.STATS``, into the flat buffer."""
+    def gradients(self, minibatch: dict[str, Tensor], std: float) -> None:
+        """Write the gradient of the mean loss over a minibatch, and ``ppo.STATS``, into the flat buffer."""
         self._flat.reduced.zero_()
-        for block in rows.split(_BLOCK_ROWS):
-            self._actor_block(batch, block, std, 1.0 / len(rows))
-            self._critic_block(batch, block, 1.0 / len(rows))
+        rows = len(minibatch["advantage"])
+        for start in range(0, rows, _BLOCK_ROWS):
+            block = {name: tensor[start : start + _BLOCK_ROWS] for name, tensor in minibatch.items()}
+            self._actor_block(block, std, 1.0 / rows)
+            self._critic_block(block, 1.0 / rows)
 
-    def _actor_block(self, batch: dict[str, Tensor], rows: Tensor, std: float, share: float) -> None:
+    def values(self, obs: Tensor) -> Tensor:
+        """Return the critic's values (N,) of normalised observations (N, O)."""
+        return torch.cat([self._critic.forward(block).squeeze(1).clone() for block in obs.split(_BLOCK_ROWS)])
+
+    def _actor_block(self, block: dict[str, Tensor], std: float, share: float) -> None:
         clip, precision = self._config.clip, 1.0 / std**2
-        mean = self._actor.forward(batch["actor"], rows)
-        miss = batch["action"].index_select(0, rows).sub_(mean)
+        miss = block["action"] - self._actor.forward(block["actor"])
         constant = miss.shape[1] * (math.log(std) + 0.5 * math.log(2 * math.pi))
-        log_ratio = miss.square().sum(1).mul_(-0.5 * precision).sub_(constant).sub_(batch["logp"].index_select(0, rows))
+        log_ratio = miss.square().sum(1).mul_(-0.5 * precision).sub_(constant).sub_(block["logp"])
         ratio = log_ratio.exp()
-        advantage = batch["advantage"].index_select(0, rows)
-        gain = ratio * advantage
-        limited = ratio.clamp(1 - clip, 1 + clip).mul_(advantage)
+        gain = ratio * block["advantage"]
+        limited = ratio.clamp(1 - clip, 1 + clip).mul_(block["advantage"])
         # Where the clipped term is the smaller one, the surrogate does not depend on the policy.
         slope = gain.masked_fill(limited < gain, 0.0).mul_(-share * precision)
         self._actor.backward(miss.mul_(slope[:, None]))
@@ -122,7 +126,7 @@ class FusedBackward:
         surrogate = torch.minimum(gain, limited).sum().neg_()
         self._flat.extra[:3].add_(torch.stack([kl, clipped, surrogate]), alpha=share)
 
-    def _critic_block(self, batch: dict[str, Tensor], rows: Tensor, share: float) -> None:
-        error = self._critic.forward(batch["critic"], rows).squeeze(1) - batch["target"].index_select(0, rows)
+    def _critic_block(self, block: dict[str, Tensor], share: float) -> None:
+        error = self._critic.forward(block["critic"]).squeeze(1) - block["target"]
         self._flat.extra[3].add_(error.square().sum(), alpha=share)
         self._critic.backward(error.mul_(2.0 * self._config.value_coef * share)[:, None])

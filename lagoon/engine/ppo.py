@@ -126,18 +126,16 @@ class PPO:
         batch, stats = self.prepare(trajectory)
         sums = torch.zeros(len(STATS))
         norms = dict.fromkeys(self.flat.slices, 0.0)
-        samples = len(batch["advantage"])
-        for _ in range(self.config.epochs):
-            order = torch.randperm(samples, generator=self.generator)
-            for rows in order.tensor_split(self.config.minibatches):
-                self.gradients(batch, rows, std)
-                self.group.sum_(self.flat.reduced).div_(self.group.size)
-                sums += self.flat.extra
-                for name, part in self.flat.slices.items():
-                    norms[name] += clip_norm_(self.flat.gradients[part], self.config.max_grad_norm)
-                self.lr = adapted_lr(self.lr, float(self.flat.extra[0]), self.config)
-                self.optimizer.param_groups[0]["lr"] = self.lr
-                self.optimizer.step()
+        parts = {name: tensor.tensor_split(self.config.minibatches) for name, tensor in batch.items()}
+        for number in list(range(self.config.minibatches)) * self.config.epochs:
+            self.gradients({name: tensors[number] for name, tensors in parts.items()}, std)
+            self.group.sum_(self.flat.reduced).div_(self.group.size)
+            sums += self.flat.extra
+            for name, part in self.flat.slices.items():
+                norms[name] += clip_norm_(self.flat.gradients[part], self.config.max_grad_norm)
+            self.lr = adapted_lr(self.lr, float(self.flat.extra[0]), self.config)
+            self.optimizer.param_groups[0]["lr"] = self.lr
+            self.optimizer.step()
         for name in ("actor", "critic"):
             normalizer = self.policy.normalizer[name]
             normalizer.update(self.group.sum_(normalizer.moments(trajectory.flat(name))))  # type: ignore[operator]
@@ -147,27 +145,30 @@ class PPO:
 
     @torch.no_grad()
     def prepare(self, trajectory: Trajectory) -> tuple[Batch, dict[str, float]]:
-        """Normalise observations, compute values, advantages and targets.
+        """Shuffle and normalise observations, compute values, advantages and targets.
 
-        Values are computed here, in large batches and with the newest critic, and not while acting.
+        Values are computed here, in large batches and with the newest critic, and not while acting. The rows are
+        shuffled once, and all epochs use the same minibatches: gathering rows anew costs more than it helps.
 
         Returns:
             The batch with rows [T * B], and numbers for the log.
         """
-        schema = trajectory.schema
-        normalizer = self.policy.normalizer
-        obs = {
-            name: normalizer[name].normalize_into(trajectory.flat(name), self._memory(name, trajectory.flat(name)))  # type: ignore[operator]
-            for name in ("actor", "critic")
-        }
-        value = self._values(obs["critic"]).view(schema.horizon, schema.batch)
+        schema, normalizer = trajectory.schema, self.policy.normalizer
+        order = torch.randperm(trajectory.samples, generator=self.generator)
+        obs = {}
+        for name in ("actor", "critic"):
+            rows = torch.index_select(trajectory.flat(name), 0, order, out=self._memory(name, trajectory.flat(name)))
+            obs[name] = normalizer[name].normalize_into(rows, rows)  # type: ignore[operator]
+        value = torch.empty(trajectory.samples)
+        value[order] = self._values(obs["critic"])
+        value = value.view(schema.horizon, schema.batch)
         last_value = self._values(normalizer["critic"](trajectory["last_critic"]))
         truncated = trajectory["truncated"]
         final_value = torch.zeros_like(value)
-        final_value[truncated] = self._values(normalizer["critic"](trajectory["final_critic"][truncated]))
-        reward = trajectory["reward"] * self.config.reward_factor
+        if truncated.any():
+            final_value[truncated] = self._values(normalizer["critic"](trajectory["final_critic"][truncated]))
         advantage, target = generalized_advantages(
-            reward,
+            trajectory["reward"] * self.config.reward_factor,
             value,
             last_value,
             final_value,
@@ -182,22 +183,18 @@ class PPO:
             "value_mean": float(value.mean()),
             "explained_variance": float(1 - advantage.var() / spread) if spread > 0 else 0.0,
         }
-        batch = {
-            **obs,
-            "action": trajectory.flat("action"),
-            "logp": trajectory.flat("logp"),
-            "advantage": standardize_(advantage.flatten(), self.group),
-            "target": target.flatten(),
-        }
-        return batch, stats
+        standardize_(advantage, self.group)
+        flat = {"advantage": advantage.flatten(), "target": target.flatten()}
+        flat |= {name: trajectory.flat(name) for name in ("action", "logp")}
+        return obs | {name: tensor.index_select(0, order) for name, tensor in flat.items()}, stats
 
-    def gradients(self, batch: Batch, rows: Tensor, std: float) -> None:
-        """Write the gradient of the loss on some rows, and ``STATS``, into the flat buffer."""
+    def gradients(self, minibatch: Batch, std: float) -> None:
+        """Write the gradient of the loss on a minibatch, and ``STATS``, into the flat buffer."""
         if self.fused is not None:
-            self.fused.gradients(batch, rows, std)
+            self.fused.gradients(minibatch, std)
             return
         self.flat.reduced.zero_()
-        loss, stats = self.loss({name: tensor.index_select(0, rows) for name, tensor in batch.items()}, std)
+        loss, stats = self.loss(minibatch, std)
         loss.backward()
         self.flat.extra.copy_(stats)
 
@@ -215,8 +212,9 @@ class PPO:
         return surrogate + self.config.value_coef * error, stats
 
     def _values(self, obs: Tensor) -> Tensor:
-        parts = [self.policy.critic(rows).squeeze(-1) for rows in obs.split(_INFERENCE_ROWS)]
-        return torch.cat(parts) if parts else obs.new_zeros(0)
+        if self.fused is not None:
+            return self.fused.values(obs)
+        return torch.cat([self.policy.critic(rows).squeeze(-1) for rows in obs.split(_INFERENCE_ROWS)])
 
     def _memory(self, name: str, like: Tensor) -> Tensor:
         if name not in self._rows or self._rows[name].shape != like.shape:

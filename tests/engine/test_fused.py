@@ -32,9 +32,8 @@ def test_gradients_and_statistics_equal_autograd(activation, rows):
         ppo = PPO(policy, config, torch.Generator())
         assert (ppo.fused is not None) == fused
         data = batch(rows, policy)
-        order = torch.randperm(rows, generator=torch.Generator().manual_seed(1))
-        ppo.gradients(data, order, STD)
-        ppo.gradients(data, order, STD)  # Twice, since a second call must not add to the first.
+        ppo.gradients(data, STD)
+        ppo.gradients(data, STD)  # Twice, since a second call must not add to the first.
         reduced.append(ppo.flat.reduced.clone())
     assert reduced[1][-3] > 0.1  # Some ratios are clipped, or the test would not see the clipping.
     torch.testing.assert_close(reduced[0], reduced[1], rtol=1e-4, atol=2e-6)
@@ -44,3 +43,13 @@ def test_it_is_left_out_where_it_does_not_apply():
     for config in (PPOConfig(activation="silu"), PPOConfig(bf16=True), PPOConfig(fused_backward=False)):
         policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=0)
         assert FusedBackward.build(policy, PPO(policy, config, torch.Generator()).flat, config) is None
+
+
+def test_values_equal_the_critic():
+    config = PPOConfig(hidden=(32, 16))
+    policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=3)
+    fused = PPO(policy, config, torch.Generator()).fused
+    assert fused is not None
+    obs = torch.randn(1300, DIMS["critic"], generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        torch.testing.assert_close(fused.values(obs), policy.critic(obs).squeeze(1), rtol=1e-4, atol=1e-6)

@@ -87,10 +87,15 @@ def make(**changes):
     return config, policy, PPO(policy, config, torch.Generator().manual_seed(0))
 
 
+def order(config):
+    """Return the shuffle that ``make`` leads to."""
+    return torch.randperm(config.num_envs * config.horizon, generator=torch.Generator().manual_seed(0))
+
+
 def test_the_first_ratio_is_one():
     config, policy, ppo = make()
     batch, _ = ppo.prepare(filled(config, policy))
-    ppo.gradients(batch, torch.arange(128), 0.3)
+    ppo.gradients(batch, 0.3)
     kl, clip_fraction = ppo.flat.extra[:2].tolist()
     assert kl == pytest.approx(0.0, abs=1e-6)
     assert clip_fraction == 0.0
@@ -105,7 +110,8 @@ def test_truncated_steps_use_the_value_of_their_true_last_observation():
         following = torch.cat([value[1:], policy.value(slot["last_critic"])[None]])
         following = torch.where(slot["truncated"], policy.value(slot["final_critic"]), following)
     assert slot["truncated"].sum() > 3
-    torch.testing.assert_close(batch["target"].view(16, 8), slot["reward"] + 0.9 * following, rtol=1e-4, atol=1e-5)
+    expected = (slot["reward"] + 0.9 * following).flatten()[order(config)]
+    torch.testing.assert_close(batch["target"], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_rewards_are_scaled():
@@ -113,7 +119,20 @@ def test_rewards_are_scaled():
     slot = filled(config, policy)
     slot["terminated"].fill_(True)
     batch, _ = ppo.prepare(slot)
-    torch.testing.assert_close(batch["target"], 0.2 * slot.flat("reward"))
+    torch.testing.assert_close(batch["target"], 0.2 * slot.flat("reward")[order(config)])
+
+
+def test_rows_are_shuffled_together_and_normalised():
+    config, policy, ppo = make()
+    slot = filled(config, policy)
+    for name in ("actor", "critic"):
+        policy.normalizer[name].update(policy.normalizer[name].moments(slot.flat(name) * 3 + 1))
+    batch, _ = ppo.prepare(slot)
+    for name in ("action", "logp"):
+        assert torch.equal(batch[name], slot.flat(name)[order(config)])
+    for name in ("actor", "critic"):
+        assert torch.equal(batch[name], policy.normalizer[name](slot.flat(name)[order(config)]))
+    assert float(batch["advantage"].mean()) == pytest.approx(0.0, abs=1e-5)
 
 
 def test_an_update_is_deterministic_and_changes_everything_it_should():
@@ -149,7 +168,7 @@ def test_bf16_follows_fp32():
     for bf16 in (False, True):
         config, policy, ppo = make(bf16=bf16, epochs=1, minibatches=1)
         batch, _ = ppo.prepare(filled(config, policy))
-        ppo.gradients(batch, torch.arange(128), 0.3)
+        ppo.gradients(batch, 0.3)
         values.append(ppo.flat.gradients.clone())
     cosine = torch.nn.functional.cosine_similarity(values[0], values[1], dim=0)
     assert float(cosine) > 0.99

@@ -46,7 +46,7 @@ def learn(group):
     policy, ppo = make_ppo(group)
     share = rollout(group.rank, group.size)
     batch, _ = ppo.prepare(share)
-    ppo.gradients(batch, torch.arange(share.samples), STD)
+    ppo.gradients(batch, STD)
     first = group.sum_(ppo.flat.reduced).div_(group.size).clone()
     for _ in range(2):
         ppo.update(share, STD)
