@@ -87,8 +87,8 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
         if skill.train_folder.exists() and not task.resumes:
             _set_aside(skill.train_folder)
         motion, robot = _reference(skill)
-        checkpoint = train(motion, robot, config, skill.train_folder, seed, task.progress)
-        return Outcome((checkpoint.path,), "trained")
+        path = train(motion, robot, config, skill.train_folder, seed, task.progress).path
+        return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), _last_check(skill.train_folder))
 
     return Stage("train", "learning to do it in simulation", plan, run)
 
@@ -108,14 +108,17 @@ def export_stage() -> Stage:
 
     def run(task: Task) -> Outcome:
         need("train")
+        from lagoon.engine.checkpoint import load_checkpoint
         from lagoon.imitation.export import export
 
         skill = task.skill
         config = build(TrainConfig, skill.stages["train"].config["train"])
         motion, robot = _reference(skill)
-        checkpoint = _checkpoint(skill)
-        export(checkpoint, motion, robot, config, skill.command, skill.bundle_folder)
-        return Outcome((skill.bundle_folder,), "checked bundle")
+        # The very file that the training ended with: an older one in its place would be another policy.
+        path = next(skill.folder / name for name in skill.stages["train"].outputs if name.endswith(".json"))
+        checksum = sha256_of(skill.robot_path)
+        export(load_checkpoint(path), motion, robot, config, skill.command, skill.bundle_folder, checksum)
+        return Outcome((skill.bundle_folder,), "one graph, checked against the trained policy")
 
     return Stage("export", "policy to a bundle for the robot", plan, run)
 
@@ -236,6 +239,16 @@ def _model_checksums(name: str) -> dict[str, str]:
         return sums
 
 
+def _last_check(folder: Path) -> str:
+    """What the training's own last look at the noise-free policy found, in words."""
+    path = folder / "checks.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    if not lines:
+        return "trained"
+    found = json.loads(lines[-1])
+    return f"{found['survival']:.0%} survive in training's physics, joint error {found['joint_error']:.3f} rad"
+
+
 def _set_aside(folder: Path) -> None:
     """Keep one earlier training beside the new one: hours of work must not vanish by a changed setting."""
     import shutil
@@ -243,7 +256,3 @@ def _set_aside(folder: Path) -> None:
     previous = folder.with_name(folder.name + "-previous")
     shutil.rmtree(previous, ignore_errors=True)
     folder.rename(previous)
-
-
-def _checkpoint(skill: Skill) -> Any:
-    raise NotImplementedError
