@@ -1,0 +1,126 @@
+"""Which limb carries weight, from heights and speeds of the person's joints.
+
+What enters: a Body. What leaves: Contacts, boolean masks over frames and legs, and helpers that turn
+masks into stretches of frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import median_filter
+
+from lagoon.retarget.body import Body
+from lagoon.retarget.config import RetargetConfig
+from lagoon.retarget.morphology import Morphology
+from lagoon.robot import RobotSpec
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+STRETCHED = 0.85
+"""A hanging arm whose wrist is lower than the shoulder by this share of its length stands, on four legs."""
+SHUFFLE = 0.08
+"""Feet that stay within this distance [m] of their mean place are planted."""
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """T frames, F legs in RobotSpec order."""
+
+    touch: Mask
+    """(T, F) the foot is on the floor: its height is fixed."""
+    slow: Mask
+    """(T, F) it is on the floor and hardly moves: its place is fixed as well."""
+    lowest: Array
+    """(T,) height of the person's lowest contact point above the floor [m], 0 unless in flight."""
+    planted: bool
+    """Both human feet stay where they are for the whole clip."""
+    hands_carry: bool
+    """A hand touches the floor at some time."""
+
+    def smoothing(self, config: RetargetConfig) -> float:
+        """Standard deviation of the smoothing over time that suits such a clip [control periods]."""
+        if self.planted:
+            return config.smoothing_planted
+        return config.smoothing_tumbling if self.hands_carry else config.smoothing_stepping
+
+
+def detect(body: Body, robot: RobotSpec, morphology: Morphology, config: RetargetConfig) -> Contacts:
+    """Find contacts by height; a generous speed gate leaves out feet that swing low.
+
+    A tight gate on speed (0.5 m/s) calls a pivoting stance foot (up to 1.4 m/s) flight, which ruins kicks;
+    the tight one only decides about pinning.
+    """
+    frames = body.num_frames
+    touch = np.zeros((frames, len(robot.legs)), bool)
+    slow = np.zeros_like(touch)
+    heights = np.full((frames, len(robot.legs)), np.inf)
+    for k, leg in enumerate(robot.legs):
+        end = morphology.limbs[leg.name][2]
+        if end.endswith("ankle"):
+            heights[:, k], speed = _sole(body, end.split("_")[0])
+            touch[:, k] = heights[:, k] < config.foot_height
+        else:
+            heights[:, k] = body.joints[end][:, 2]
+            touch[:, k] = heights[:, k] < config.hand_height
+            heights[:, k] = np.maximum(heights[:, k] - config.hand_height, 0.0)
+            speed = body.speed(end)
+        touch[:, k] = median_filter(touch[:, k] & (speed < config.swing_speed), size=5, mode="nearest")
+        slow[:, k] = touch[:, k] & median_filter(speed < config.pin_speed, size=5, mode="nearest")
+    hind = [k for k, leg in enumerate(robot.legs) if not leg.is_front]
+    front = [k for k, leg in enumerate(robot.legs) if leg.is_front]
+    planted = bool(touch[:, hind].mean() > 0.98) and all(_stays(body, side) for side in ("left", "right"))
+    if planted and morphology.rears_up:
+        # Hands near the floor while both feet stand are a deep bend; the robot bends less and needs no hands.
+        touch[:, front] = slow[:, front] = False
+    hands_carry = bool(touch[:, front].any())
+    lowest = heights.min(axis=1)
+    lowest = np.where(touch.any(axis=1), 0.0, lowest)
+    if "FL" in morphology.stands_on:
+        _stand_on_hanging_arms(body, robot, touch, slow, planted)
+    return Contacts(touch, slow, lowest, planted, hands_carry)
+
+
+def stretches(mask: Mask) -> list[tuple[int, int]]:
+    """Half-open frame ranges (start, stop) in which a (T,) mask is True."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def pin(path: Array, slow: Mask) -> Array:
+    """Hold each slow stretch of a (T, 2) path at its mean place; other frames follow the path."""
+    pinned = path.copy()
+    for start, stop in stretches(slow):
+        pinned[start:stop] = path[start:stop].mean(axis=0)
+    return pinned
+
+
+def _sole(body: Body, side: str) -> tuple[Array, Array]:
+    """Height of a sole above its own lowest level [m] and speed of its slower end [m/s], (T,) each."""
+    heights = []
+    for joint in ("ankle", "foot"):
+        z = body.joints[f"{side}_{joint}"][:, 2]
+        # A foot that never comes down must not define its own floor.
+        heights.append(z - np.clip(np.percentile(z, 2), -0.05, 0.16))
+    speed = np.minimum(body.speed(f"{side}_ankle"), body.speed(f"{side}_foot"))
+    return np.maximum(np.minimum(*heights), 0.0), speed
+
+
+def _stays(body: Body, side: str) -> bool:
+    place = body.joints[f"{side}_ankle"][:, :2]
+    return bool(np.linalg.norm(place - place.mean(axis=0), axis=1).max() < SHUFFLE)
+
+
+def _stand_on_hanging_arms(body: Body, robot: RobotSpec, touch: Mask, slow: Mask, planted: bool) -> None:
+    """Front legs stand where the arms hang; while the person walks they trot with the diagonal hind leg."""
+    names = [leg.name for leg in robot.legs]
+    for front, side, diagonal in (("FL", "left", "RR"), ("FR", "right", "RL")):
+        k = names.index(front)
+        drop = (body.joints[f"{side}_shoulder"] - body.joints[f"{side}_wrist"])[:, 2]
+        hanging = median_filter(drop > STRETCHED * body.arm_length, size=9, mode="nearest")
+        stands = hanging if planted else hanging & touch[:, names.index(diagonal)]
+        touch[:, k] |= stands
+        slow[:, k] |= stands

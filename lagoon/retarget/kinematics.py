@@ -1,0 +1,132 @@
+"""Where the robot's points are for given joint angles: a cached MuJoCo model with names resolved.
+
+What enters: a RobotSpec and configurations (qpos rows: base position, base quaternion wxyz, joints).
+What leaves: positions of feet, knees and of the points that must stay above the floor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from lagoon.retarget.scaling import longest_leg
+from lagoon.robot import RobotSpec
+from lagoon.sim.model import COLLISION_GROUP, Addresses, build_model
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClearancePoint:
+    """A point of the robot that may come no closer to the floor than its radius."""
+
+    body: int
+    offset: Array
+    """(3,) in the body frame [m]."""
+    radius: float
+    """[m]"""
+    name: str
+
+
+class Kinematics:
+    """Forward kinematics of one robot; not for use from several threads."""
+
+    def __init__(self, robot: RobotSpec) -> None:
+        self.robot = robot
+        self.model = _model(robot)
+        self.data = mujoco.MjData(self.model)
+        self.address = Addresses.of(self.model, robot)
+        self.base = self.address.base_body
+        self.knees = np.array([self.model.joint(leg.calf_joint).bodyid[0] for leg in robot.legs])
+        self.thighs = np.array([self.model.joint(leg.thigh_joint).bodyid[0] for leg in robot.legs])
+        self.leg_joints = np.array([robot.joint_ids(leg.joints) for leg in robot.legs])
+        self.longest_leg = np.array([longest_leg(robot, leg) for leg in robot.legs])
+        self.hind = np.array([k for k, leg in enumerate(robot.legs) if not leg.is_front])
+        self.front = np.array([k for k, leg in enumerate(robot.legs) if leg.is_front])
+        self.clearance = _clearance_points(self.model, self.base)
+
+    def update(self, qpos: Array) -> None:
+        """Move the model to one configuration (nq,)."""
+        self.data.qpos[:] = qpos
+        mujoco.mj_kinematics(self.model, self.data)
+        mujoco.mj_comPos(self.model, self.data)
+
+    def feet(self, qpos: Array) -> Array:
+        """(F, 3) foot centres in world [m]."""
+        self.update(qpos)
+        return self.data.site_xpos[self.address.foot_site].copy()
+
+    def points_b(self, qpos: Array) -> tuple[Array, Array]:
+        """Feet (F, 3) and knees (F, 3) in the base frame [m]."""
+        self.update(qpos)
+        turn = self.data.xmat[self.base].reshape(3, 3)
+        origin = self.data.xpos[self.base]
+        return (
+            (self.data.site_xpos[self.address.foot_site] - origin) @ turn,
+            (self.data.xpos[self.knees] - origin) @ turn,
+        )
+
+    def com(self, qpos: Array) -> Array:
+        """(3,) centre of mass in world [m]."""
+        self.update(qpos)
+        return self.data.subtree_com[self.base].copy()
+
+    def clearances(self, qpos: Array) -> Array:
+        """(P,) distance of each clearance point's surface from the floor [m]; negative is below it."""
+        self.update(qpos)
+        height = np.empty(len(self.clearance))
+        for i, point in enumerate(self.clearance):
+            turn = self.data.xmat[point.body].reshape(3, 3)
+            height[i] = self.data.xpos[point.body][2] + turn[2] @ point.offset - point.radius
+        return height
+
+    def pack(self, root_pos: Array, root_quat: Array, joint_pos: Array) -> Array:
+        """Build qpos (nq,) from base position (3,), base quaternion (4,) and joints (J,) in RobotSpec order."""
+        qpos = np.array(self.model.qpos0)
+        qpos[:3], qpos[3:7] = root_pos, root_quat
+        qpos[self.address.joint_qpos] = joint_pos
+        return qpos
+
+    def stand(self) -> Array:
+        """The four-legged stand (nq,) at the origin, facing +X."""
+        return self.pack(
+            np.array([0.0, 0.0, self.robot.default_root_height]),
+            np.array([1.0, 0.0, 0.0, 0.0]),
+            self.robot.default_joint_pos,
+        )
+
+
+_MODELS: dict[tuple[str, int], mujoco.MjModel] = {}
+
+
+def _model(robot: RobotSpec) -> mujoco.MjModel:
+    """Compile once per description file and process."""
+    key = (str(robot.model_path), robot.model_path.stat().st_mtime_ns)
+    if key not in _MODELS:
+        _MODELS[key] = build_model(robot)
+    return _MODELS[key]
+
+
+def _clearance_points(model: mujoco.MjModel, base: int) -> list[ClearancePoint]:
+    """Spheres and capsule ends of the shapes that may touch the floor."""
+    points = []
+    for geom in range(model.ngeom):
+        body = int(model.geom_bodyid[geom])
+        if model.body_rootid[body] != base or model.geom_group[geom] != COLLISION_GROUP:
+            continue
+        kind, size = model.geom_type[geom], model.geom_size[geom]
+        if kind == mujoco.mjtGeom.mjGEOM_SPHERE:
+            ends = [np.zeros(3)]
+        elif kind == mujoco.mjtGeom.mjGEOM_CAPSULE:
+            ends = [np.array([0.0, 0.0, size[1]]), np.array([0.0, 0.0, -size[1]])]
+        else:
+            continue
+        turn = np.empty(9)
+        mujoco.mju_quat2Mat(turn, model.geom_quat[geom])
+        for end in ends:
+            offset = model.geom_pos[geom] + turn.reshape(3, 3) @ end
+            points.append(ClearancePoint(body, offset, float(size[0]), model.geom(geom).name))
+    return points

@@ -1,0 +1,217 @@
+"""From the four-legged stand into the clip and back out of it.
+
+What enters: the clip's Targets and the robot. What leaves: Targets that begin and end in the stand, with
+the names of their stretches. Rearing up is quasi-static: step the hind feet to where the clip wants
+them, shift the weight back until it is over the hind feet, then pitch up. Lying down is the same
+backwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lagoon.motion.rotations import quat_from_axis_angle, quat_from_yaw, quat_mul, quat_rotate, quat_slerp
+from lagoon.retarget.config import RetargetConfig
+from lagoon.retarget.ik import WholeBodyIK
+from lagoon.retarget.kinematics import Kinematics
+from lagoon.retarget.morphology import Morphology
+from lagoon.retarget.targets import Targets, concatenate, ease
+
+Array = NDArray[np.float64]
+
+LEAD_PULL = 0.02
+"""Weight of the joint path through the lead: it keeps one branch on the way up and the same on the way down."""
+LIFT_OFF = 10
+"""Frames over which the front feet let go of the floor; they carry in the first half."""
+STEP_NEEDED = 0.01
+"""A foot nearer than this to its place does not step [m]."""
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """A whole skill: targets, names of its stretches, their first frames, and its first and last pose."""
+
+    targets: Targets
+    names: tuple[str, ...]
+    starts: tuple[int, ...]
+    first: Array
+    """(nq,) the stand at the start."""
+    last: Array
+    """(nq,) the stand at the end."""
+    hold: tuple[int, int]
+    """Frames of exact standing at the start and at the end."""
+
+
+def add_lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: RetargetConfig) -> Timeline:
+    """Put stand, lead-in, lead-out and stand around a clip."""
+    lead_in, first = _lead(motion, morphology, ik, config)
+    back, last = _lead(motion.reversed(), morphology, ik, config)
+    lead_out = back.reversed()
+    hold = (_frames(config.hold_start, ik.fps), _frames(config.hold_end, ik.fps) + 1)
+    pieces = [lead_in.frame(0, hold[0]), lead_in, motion, lead_out, lead_out.frame(-1, hold[1])]
+    pieces[0] = pieces[0].with_(still=np.ones(hold[0]))
+    pieces[-1] = pieces[-1].with_(still=np.ones(hold[1]))
+    starts = np.cumsum([0] + [piece.num_frames for piece in pieces[:-1]])
+    targets = concatenate(pieces)
+    return Timeline(
+        targets=targets,
+        names=("stand", "lead_in", "motion", "lead_out", "stand"),
+        starts=tuple(int(s) for s in starts),
+        first=first,
+        last=last,
+        hold=hold,
+    )
+
+
+def _frames(seconds: float, fps: float) -> int:
+    return max(1, round(seconds * fps))
+
+
+def _lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: RetargetConfig) -> tuple[Targets, Array]:
+    """Targets from the stand to the first frame of ``motion``, and the stand's configuration there."""
+    kin = ik.kin
+    goal = motion.frame(0)
+    stand_qpos = _stand_below(goal, morphology, kin)
+    stand = _standing(stand_qpos, goal, kin)
+    goal_qpos = ik.pose(goal, _guess(stand_qpos, goal, kin))
+    pieces = [*_steps(stand, goal, kin, config, ik.fps)]
+    placed = pieces[-1].frame(-1) if pieces else stand
+    if morphology.rears_up:
+        pieces += _rear_up(placed, stand_qpos, goal, goal_qpos, ik, config)
+    else:
+        pieces.append(_blend(placed, goal, _frames(config.blend_seconds, ik.fps)))
+    return concatenate(pieces), stand_qpos
+
+
+def _stand_below(goal: Targets, morphology: Morphology, kin: Kinematics) -> Array:
+    """The stand (nq,) whose hind feet are centred where the goal's are, facing the way the goal faces."""
+    stand = kin.stand()
+    # Upright, the belly (base -Z) faces forward; on four legs the head (base +X) does.
+    ahead = np.array([0.0, 0.0, -1.0]) if morphology.rears_up else np.array([1.0, 0.0, 0.0])
+    forward = quat_rotate(goal.base_quat[0], ahead)
+    yaw = quat_from_yaw(np.arctan2(forward[1], forward[0]))
+    middle = kin.feet(stand)[kin.hind, :2].mean(axis=0)
+    stand[3:7] = yaw
+    stand[:2] = goal.foot_w[0, kin.hind, :2].mean(axis=0) - quat_rotate(yaw, np.array([*middle, 0.0]))[:2]
+    return stand
+
+
+def _standing(qpos: Array, goal: Targets, kin: Kinematics) -> Targets:
+    """One frame of standing on four legs that solves to exactly ``qpos``."""
+    feet = kin.feet(qpos)
+    foot_b, knee_b = kin.points_b(qpos)
+    return goal.with_(
+        base_quat=qpos[None, 3:7],
+        base_height=qpos[None, 2],
+        foot_w=feet[None],
+        grip=np.ones_like(goal.grip),
+        foot_b=foot_b[None],
+        knee_b=knee_b[None],
+        knee_on=np.zeros_like(goal.knee_on),
+        contact=np.ones_like(goal.contact),
+        support=kin.com(qpos)[None, :2],
+        still=np.zeros(1),
+        rest=qpos[None, kin.address.joint_qpos],
+        pull=np.full(1, LEAD_PULL),
+    )
+
+
+def _guess(stand: Array, goal: Targets, kin: Kinematics) -> Array:
+    """Configuration near the goal from which its inverse kinematics converges."""
+    guess = stand.copy()
+    guess[3:7] = goal.base_quat[0]
+    guess[2] = goal.base_height[0]
+    guess[:2] = goal.support[0]
+    guess[kin.address.joint_qpos] = goal.rest[0]
+    return guess
+
+
+def _blend(start: Targets, goal: Targets, count: int) -> Targets:
+    """Targets that go from one frame to another with a minimum-jerk profile; contacts are the start's."""
+    u = ease(count)
+    mix = lambda a, b: a + (b - a) * u.reshape(-1, *[1] * (a.ndim - 1))  # noqa: E731
+    return start.frame(0, count).with_(
+        base_quat=quat_slerp(start.base_quat, goal.base_quat, u),
+        base_height=mix(start.base_height, goal.base_height),
+        foot_w=mix(start.foot_w, goal.foot_w),
+        grip=mix(start.grip, goal.grip),
+        foot_b=mix(start.foot_b, goal.foot_b),
+        knee_b=mix(start.knee_b, goal.knee_b),
+        knee_on=mix(start.knee_on, goal.knee_on),
+        support=mix(start.support, goal.support),
+        rest=mix(start.rest, goal.rest),
+        pull=mix(start.pull, goal.pull),
+    )
+
+
+def _steps(stand: Targets, goal: Targets, kin: Kinematics, config: RetargetConfig, fps: float) -> list[Targets]:
+    """Step each hind foot to its place in the clip, one after the other, on the other three."""
+    pieces: list[Targets] = []
+    now = stand
+    for k in kin.hind:
+        move = goal.foot_w[0, k] - now.foot_w[0, k]
+        if np.linalg.norm(move[:2]) < STEP_NEEDED:
+            continue
+        contact = now.contact.copy()
+        contact[0, k] = False
+        support = now.foot_w[0, contact[0], :2].mean(axis=0)[None]
+        shift = _frames(0.6 * config.step_seconds, fps)
+        pieces.append(_blend(now, now.with_(support=support), shift))
+        now = pieces[-1].frame(-1)
+        count = _frames(config.step_seconds, fps)
+        u = ease(count)
+        foot_w = np.repeat(now.foot_w, count, axis=0)
+        foot_w[:, k] += u[:, None] * move
+        # sin^2 leaves and meets the floor at rest.
+        foot_w[:, k, 2] += config.step_height * np.sin(np.pi * u) ** 2
+        swing = now.frame(0, count).with_(foot_w=foot_w, contact=np.repeat(contact, count, axis=0))
+        pieces.append(swing)
+        now = now.with_(foot_w=foot_w[-1:])
+    return pieces
+
+
+def _rear_up(
+    placed: Targets, stand_qpos: Array, goal: Targets, goal_qpos: Array, ik: WholeBodyIK, config: RetargetConfig
+) -> list[Targets]:
+    """Sit back with four feet on the floor, then pitch up on the hind feet, then stand for a moment."""
+    kin, fps = ik.kin, ik.fps
+    middle = goal.foot_w[0, kin.hind, :2].mean(axis=0)[None]
+    nose_up = quat_from_axis_angle(np.array([0.0, 1.0, 0.0]), -config.sit_pitch)
+    sitting = placed.with_(base_quat=quat_mul(placed.base_quat, nose_up), support=middle)
+    sit_qpos = ik.pose(sitting, stand_qpos)
+    sit_foot_b, sit_knee_b = kin.points_b(sit_qpos)
+    # What was reached is asked for, so that nothing springs when the front feet let go.
+    sitting = sitting.with_(
+        base_quat=sit_qpos[None, 3:7],
+        base_height=sit_qpos[None, 2],
+        foot_b=sit_foot_b[None],
+        knee_b=sit_knee_b[None],
+        rest=sit_qpos[None, kin.address.joint_qpos],
+    )
+    sit = _blend(placed, sitting, _frames(config.sit_seconds, fps))
+
+    # The front legs go from where they leave the floor to the clip's first pose in joint space.
+    count = _frames(config.rise_seconds, fps)
+    rise = _blend(sitting, goal, count)
+    u = ease(count)
+    joints = kin.address.joint_qpos
+    foot_b, knee_b = rise.foot_b.copy(), rise.knee_b.copy()
+    rest = sit_qpos[joints] + u[:, None] * (goal_qpos[joints] - sit_qpos[joints])
+    for t in range(count):
+        between = stand_qpos.copy()
+        between[joints] = rest[t]
+        foot_b[t], knee_b[t] = kin.points_b(between)
+    contact = np.repeat(goal.contact, count, axis=0)
+    grip = rise.grip.copy()
+    fade = np.concatenate([1.0 - ease(min(LIFT_OFF, count)), np.zeros(max(count - LIFT_OFF, 0))])
+    grip[:, kin.front] = fade[:, None]
+    contact[: LIFT_OFF // 2, kin.front] = True
+    grip[:, kin.hind] = 1.0
+    knee_on = np.repeat(goal.knee_on, count, axis=0)
+    pull = np.full(count, LEAD_PULL)
+    rise = rise.with_(foot_b=foot_b, knee_b=knee_b, contact=contact, grip=grip, knee_on=knee_on, rest=rest, pull=pull)
+    ready = goal.frame(0, _frames(config.ready_seconds, fps))
+    return [sit, rise, ready]

@@ -1,0 +1,244 @@
+"""How good the robot's motion is, in numbers a person can judge.
+
+What enters: a RobotMotion and, when it comes from retargeting, the places its feet should have been at.
+What leaves: RetargetReport, printed and saved as retarget.json. Every number but the tracking error is
+measured on the RobotMotion itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lagoon.motion.robot_motion import RobotMotion, velocity
+from lagoon.retarget.balance import LEAST_LOAD, Dynamics, dynamics, nearest_in_support
+from lagoon.retarget.kinematics import Kinematics
+from lagoon.retarget.targets import Targets
+from lagoon.robot import RobotSpec
+
+Array = NDArray[np.float64]
+WORST = 3
+"""How many worst moments are told."""
+
+
+@dataclass(frozen=True)
+class RetargetReport:
+    """Quality of one retargeted motion; lengths in metres, times in seconds."""
+
+    morphology: str
+    """Body map used."""
+    morphology_reason: str
+    """Why, in words."""
+    duration: float
+    """Length of the whole motion with lead-in and lead-out [s]."""
+    segments: dict[str, float]
+    """Start of each stretch [s]; the last stand is called ``end``."""
+    tracking_mean: float
+    """Mean distance of the feet from where the person's limbs put them, in the clip itself [m]."""
+    tracking_max: float
+    """Largest such distance [m]."""
+    tilt_error_mean: float
+    """Mean angle between wanted and reached base orientation, in the clip itself [rad]."""
+    foot_slide_mean: float
+    """Mean horizontal speed of feet in contact [m/s]."""
+    foot_slide_max: float
+    """Largest distance that a foot moves on the floor within one contact [m]."""
+    penetration_max: float
+    """Deepest that any part of the robot is below the floor [m]."""
+    joint_limit_margin: float
+    """Smallest distance of any joint from its position limits [rad]; negative is a violation."""
+    joint_limit_violations: int
+    """Number of joint positions outside their limits, over all frames."""
+    velocity_use_max: float
+    """Largest joint velocity as a share of its limit."""
+    velocity_violations: int
+    """Number of joint velocities above their limits, over all frames."""
+    pressure_mean: float
+    """Mean distance of the centre of pressure that the motion needs from the feet that carry [m]."""
+    pressure_p90: float
+    """Its 90th percentile [m]."""
+    pressure_max: float
+    """Its maximum [m]."""
+    friction_p90: float
+    """90th percentile of the needed ratio of horizontal to vertical force."""
+    load_min: float
+    """Smallest vertical force as a share of the weight; below 0 the floor would have to pull."""
+    load_max: float
+    """Largest vertical force as a share of the weight."""
+    yaw_moment_p90: float
+    """90th percentile of the needed moment about the vertical [Nm]; point feet give little."""
+    flight: float
+    """Share of frames without any contact."""
+    worst: tuple[str, ...]
+    """The worst moments, in words."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, ready for JSON."""
+        return {**asdict(self), "worst": list(self.worst)}
+
+    def lines(self) -> list[str]:
+        """The report as lines of text."""
+        stretches = ", ".join(f"{name} {start:.2f} s" for name, start in self.segments.items())
+        return [
+            f"body map         {self.morphology_reason}",
+            f"length           {self.duration:.2f} s ({stretches})",
+            f"feet follow      {100 * self.tracking_mean:.1f} cm mean, {100 * self.tracking_max:.1f} cm max; "
+            f"base orientation {np.degrees(self.tilt_error_mean):.1f} deg mean",
+            f"foot slide       {100 * self.foot_slide_mean:.2f} cm/s mean, {100 * self.foot_slide_max:.1f} cm "
+            "at most in one contact",
+            f"below the floor  {1000 * self.penetration_max:.1f} mm at most",
+            f"joint limits     {self.joint_limit_violations} violations, nearest {self.joint_limit_margin:.3f} rad",
+            f"joint speed      {self.velocity_violations} violations, {self.velocity_use_max:.0%} of a limit at most",
+            f"balance          pressure point {100 * self.pressure_mean:.1f} cm mean, "
+            f"{100 * self.pressure_p90:.1f} cm p90, {100 * self.pressure_max:.1f} cm max outside the feet",
+            f"forces           friction {self.friction_p90:.2f} p90, "
+            f"weight {self.load_min:.2f} to {self.load_max:.2f}, yaw moment {self.yaw_moment_p90:.1f} Nm p90, flight {self.flight:.0%}",
+            *[f"worst            {text}" for text in self.worst],
+        ]
+
+
+def measure(
+    motion: RobotMotion,
+    robot: RobotSpec,
+    targets: Targets | None = None,
+    morphology: str = "given",
+    reason: str = "given as a robot motion",
+) -> RetargetReport:
+    """Measure a motion.
+
+    Args:
+        motion: T frames.
+        robot: its robot.
+        targets: what was wanted, T frames; without it the tracking errors are 0.
+        morphology: name of the body map, for the report.
+        reason: why it was chosen.
+    """
+    kin = Kinematics(robot)
+    order = robot.joint_ids(motion.joint_names)
+    joints = np.empty_like(motion.joint_pos)
+    joints[:, order] = motion.joint_pos
+    qpos = np.array([kin.pack(*row) for row in zip(motion.root_pos_w, motion.root_quat_w, joints, strict=True)])
+    feet = np.array([kin.feet(row) for row in qpos])
+    clearance = np.array([kin.clearances(row) for row in qpos])
+    needs = dynamics(kin, qpos, motion.fps)
+    outside = pressure_distance(needs, feet, motion.foot_contact)
+    speed_use = np.abs(velocity(motion).joint_vel)[:, np.argsort(order)] / robot.joint_vel_limit
+    margin = np.minimum(joints - robot.joint_lower, robot.joint_upper - joints)
+    slide_speed, slide_length = foot_slide(feet, motion.foot_contact, motion.fps)
+    tracking, tilt = _tracking(kin, qpos, motion, targets)
+    loaded = needs.force[:, 2] > LEAST_LOAD * needs.weight
+    friction = np.linalg.norm(needs.force[:, :2], axis=1) / np.maximum(needs.force[:, 2], LEAST_LOAD * needs.weight)
+    load = needs.force[:, 2] / needs.weight
+    known = np.isfinite(outside)
+    held = outside[known] if known.any() else np.zeros(1)
+    return RetargetReport(
+        morphology=morphology,
+        morphology_reason=reason,
+        duration=motion.duration,
+        segments=_segment_times(motion),
+        tracking_mean=float(tracking.mean()),
+        tracking_max=float(tracking.max()),
+        tilt_error_mean=float(tilt.mean()),
+        foot_slide_mean=slide_speed,
+        foot_slide_max=slide_length,
+        penetration_max=float(max(0.0, -clearance.min())),
+        joint_limit_margin=float(margin.min()),
+        joint_limit_violations=int((margin < 0).sum()),
+        velocity_use_max=float(speed_use.max()),
+        velocity_violations=int((speed_use > 1).sum()),
+        pressure_mean=float(held.mean()),
+        pressure_p90=float(np.percentile(held, 90)),
+        pressure_max=float(held.max()),
+        friction_p90=float(np.percentile(friction[loaded], 90)) if loaded.any() else 0.0,
+        load_min=float(load.min()),
+        load_max=float(load.max()),
+        yaw_moment_p90=float(np.percentile(np.abs(needs.moment[:, 2]), 90)),
+        flight=float(1.0 - motion.foot_contact.any(axis=1).mean()),
+        worst=_worst(motion, robot, outside, clearance, speed_use, kin),
+    )
+
+
+def pressure_distance(needs: Dynamics, feet: Array, contact: NDArray[np.bool_]) -> Array:
+    """(T,) distance [m] of the needed centre of pressure from the hull of the feet in contact; nan in flight."""
+    distance = np.full(len(feet), np.nan)
+    for t in range(len(feet)):
+        if contact[t].any():
+            nearest = nearest_in_support(needs.pressure[t], feet[t, contact[t], :2])
+            distance[t] = np.linalg.norm(needs.pressure[t] - nearest)
+    return distance
+
+
+def foot_slide(feet: Array, contact: NDArray[np.bool_], fps: float) -> tuple[float, float]:
+    """Mean speed [m/s] of feet in contact, and the farthest one moves from where its contact began [m]."""
+    both = contact[1:] & contact[:-1]
+    speed = np.linalg.norm(np.diff(feet[:, :, :2], axis=0), axis=2) * fps
+    farthest = 0.0
+    for k in range(feet.shape[1]):
+        start = 0
+        for t in range(1, len(feet)):
+            if not both[t - 1, k]:
+                start = t
+            elif contact[t, k]:
+                farthest = max(farthest, float(np.linalg.norm(feet[t, k, :2] - feet[start, k, :2])))
+    return (float(speed[both].mean()) if both.any() else 0.0), farthest
+
+
+def _tracking(kin: Kinematics, qpos: Array, motion: RobotMotion, targets: Targets | None) -> tuple[Array, Array]:
+    """Distances of feet from their targets and angles of the base from its own, frames of the clip only."""
+    if targets is None:
+        return np.zeros(1), np.zeros(1)
+    names = list(motion.segment_names)
+    start = int(motion.segment_starts[names.index("motion")])
+    stop = int(motion.segment_starts[names.index("motion") + 1]) if names[-1] != "motion" else motion.num_frames
+    distance, angle = [], []
+    for t in range(start, stop):
+        foot_b, _ = kin.points_b(qpos[t])
+        feet = kin.data.site_xpos[kin.address.foot_site]
+        free = np.linalg.norm(foot_b - targets.foot_b[t], axis=1)
+        held = np.linalg.norm(feet - targets.foot_w[t], axis=1)
+        # A foot on its way to or from the floor follows neither target.
+        between = (targets.grip[t] > 0.01) & ~targets.contact[t]
+        distance.append(np.where(between, 0.0, np.where(targets.contact[t], held, free)))
+        dot = abs(float(np.dot(qpos[t, 3:7], targets.base_quat[t])))
+        angle.append(2.0 * np.arccos(min(dot, 1.0)))
+    return np.array(distance), np.array(angle)
+
+
+def _segment_times(motion: RobotMotion) -> dict[str, float]:
+    times: dict[str, float] = {}
+    for name, start in zip(motion.segment_names, motion.segment_starts, strict=True):
+        times["end" if name in times else name] = float(start) / motion.fps
+    return times
+
+
+def _worst(
+    motion: RobotMotion, robot: RobotSpec, outside: Array, clearance: Array, speed_use: Array, kin: Kinematics
+) -> tuple[str, ...]:
+    """Moments worth looking at, in words: balance first, then the floor, then speed."""
+    told: list[str] = []
+    distance = np.nan_to_num(outside.copy())
+    while len(told) < WORST and distance.max() > 0.02:
+        t = int(distance.argmax())
+        standing = [leg.name for leg, on in zip(robot.legs, motion.foot_contact[t], strict=True) if on]
+        told.append(
+            f"{t / motion.fps:.2f} s ({motion.segment_at(t)}): the pressure point is {100 * distance[t]:.0f} cm "
+            f"away from {' and '.join(standing)}"
+        )
+        # The same event is told once.
+        around = int(0.4 * motion.fps)
+        distance[max(0, t - around) : t + around] = 0.0
+    if -clearance.min() > 0.002:
+        t, p = np.unravel_index(int(clearance.argmin()), clearance.shape)
+        told.append(
+            f"{t / motion.fps:.2f} s ({motion.segment_at(int(t))}): {kin.clearance[p].name} is "
+            f"{-1000 * clearance[t, p]:.0f} mm below the floor"
+        )
+    if speed_use.max() > 0.9:
+        t, j = np.unravel_index(int(speed_use.argmax()), speed_use.shape)
+        told.append(
+            f"{t / motion.fps:.2f} s ({motion.segment_at(int(t))}): {robot.joint_names[j]} moves at "
+            f"{speed_use[t, j]:.0%} of its speed limit"
+        )
+    return tuple(told)
