@@ -1,0 +1,168 @@
+"""Settings of the text-to-motion stage, as plain data.
+
+What enters: values from configs/text2motion/*.yaml or keyword arguments. What leaves: frozen, validated
+dataclasses that generate.py and train.py take. Imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lagoon.errors import BadInputError, unknown_name
+
+FPS = 20.0
+"""Frame rate of every motion this stage reads or makes [Hz]."""
+FRAMES_PER_STEP = 4
+"""Frames that one token step stands for: 0.2 s at 20 fps."""
+MIN_SECONDS, MAX_SECONDS = 0.5, 9.8
+"""Shortest and longest duration one pass of the generator makes [s]; 9.8 s is the longest clip of the data."""
+DEFAULT_MODEL = "text2motion-small"
+"""Folder in assets/models that the model name 'default' stands for."""
+DATA_SETS = ("permissive", "authored", "restricted")
+"""Sets of the data folder; 'restricted' carries non-commercial and share-alike clauses."""
+
+
+def _require(ok: bool, owner: str, name: str, value: object, expected: str) -> None:
+    if not ok:
+        raise BadInputError(f"{owner}.{name} is {value}; expected {expected}. Set it with text2motion.{name}=VALUE.")
+
+
+@dataclass(frozen=True)
+class GenerateConfig:
+    """How a command becomes a motion."""
+
+    model: str = "default"
+    """Name of a folder in assets/models, or a path to a folder with model.yaml and weights.safetensors."""
+    duration: float | None = None
+    """Length of the motion [s]; None predicts it from the nearest known commands, within 2 to 8 s."""
+    guidance: float = 2.0
+    """Classifier-free guidance scale; 1 is plain conditional sampling, more follows the words more strictly."""
+    temperature: float = 0.8
+    """Softmax temperature; lower is closer to the most likely motion, higher is more varied."""
+    top_p: float = 0.9
+    """Nucleus: only the likeliest tokens that together hold this probability are drawn."""
+    candidates: int = 6
+    """Motions sampled for one command; the most plausible one is returned."""
+    match_weight: float = 0.25
+    """Score [plausibility units per nat per token] for how much the words raise a candidate's probability."""
+    force: bool = False
+    """Generate even if the command is far from everything known."""
+    threshold: float = 0.55
+    """Smallest cosine similarity to a known command that is accepted; measured in docs/text2motion.md."""
+    settle: bool = True
+    """Start and end standing gestures in a relaxed stand."""
+
+    def __post_init__(self) -> None:
+        """Validate every field.
+
+        Raises:
+            BadInputError: a value is outside its range.
+        """
+        owner = "GenerateConfig"
+        _require(bool(self.model), owner, "model", repr(self.model), "a model name or a folder")
+        ok = self.duration is None or MIN_SECONDS <= self.duration <= MAX_SECONDS
+        _require(ok, owner, "duration", self.duration, f"null or {MIN_SECONDS} to {MAX_SECONDS} seconds")
+        _require(0.0 <= self.guidance <= 10.0, owner, "guidance", self.guidance, "0 to 10")
+        _require(0.01 <= self.temperature <= 5.0, owner, "temperature", self.temperature, "0.01 to 5")
+        _require(0.0 < self.top_p <= 1.0, owner, "top_p", self.top_p, "above 0 and at most 1")
+        _require(1 <= self.candidates <= 64, owner, "candidates", self.candidates, "1 to 64")
+        _require(self.match_weight >= 0.0, owner, "match_weight", self.match_weight, "0 or more")
+        _require(-1.0 <= self.threshold <= 1.0, owner, "threshold", self.threshold, "-1 to 1")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Sizes of the two networks; stored in model.yaml beside the weights."""
+
+    groups: int = 8
+    """Codes of one token step, coarse to fine: each refines what the ones before leave over."""
+    codes: int = 512
+    """Vocabulary of each."""
+    latent: int = 64
+    """Principal components of a step of 4 frames that are kept."""
+    refiner_width: int = 128
+    """Channels of the convolutional network that smooths decoded frames."""
+    width: int = 160
+    """Width of the transformer."""
+    layers: int = 4
+    """Transformer blocks."""
+    heads: int = 5
+    """Attention heads."""
+    feedforward: int = 640
+    """Hidden width of each block's feed-forward network."""
+    text_width: int = 384
+    """Width of the sentence encoder's states."""
+    max_steps: int = 50
+    """Most token steps of one motion."""
+    dropout: float = 0.1
+    """Dropout while training."""
+
+    def __post_init__(self) -> None:
+        """Validate sizes.
+
+        Raises:
+            BadInputError: a size is not positive or the width does not split over the heads.
+        """
+        sizes = (self.groups, self.codes, self.latent, self.refiner_width, self.width, self.layers, self.heads)
+        _require(min(sizes) > 0, "ModelConfig", "sizes", sizes, "positive numbers")
+        ok = self.width % self.heads == 0
+        _require(ok, "ModelConfig", "width", self.width, f"a multiple of heads={self.heads}")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How the shipped weights are made."""
+
+    data: str
+    """Folder with NAME.npz and NAME.jsonl."""
+    out: str = "outputs/text2motion"
+    """Folder for checkpoints, metrics, and at the end the model."""
+    sets: tuple[str, ...] = ("permissive", "authored")
+    """Data sets to use; 'restricted' makes the weights non-commercial and the model card says so."""
+    seed: int = 0
+    """Seed of initialisation, sampling and augmentation."""
+    refiner_steps: int = 1500
+    """Optimiser steps of the tokenizer's refiner; its codebooks are fitted in closed form before."""
+    refiner_batch: int = 32
+    """Windows of 64 frames per step."""
+    refiner_lr: float = 1e-3
+    """Peak learning rate of the refiner."""
+    transformer_steps: int = 4000
+    """Optimiser steps of the transformer."""
+    transformer_batch: int = 32
+    """Motions per step."""
+    transformer_lr: float = 6e-4
+    """Peak learning rate of the transformer."""
+    ema: float = 0.998
+    """Decay per step of the averaged weights that are shipped."""
+    text_drop: float = 0.1
+    """Share of motions shown without text, so that guidance can be used."""
+    token_noise: float = 0.08
+    """Share of input tokens replaced at random, so that the model recovers from its own mistakes."""
+    head_share: float = 0.5
+    """Share of token steps that the head is trained on in each batch."""
+    joins: int = 600
+    """Composite motions 'A, then B' added to the training set."""
+    checkpoint_seconds: float = 60.0
+    """Time between checkpoints [s]."""
+    threads: int = 1
+    """Threads torch may use."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    """Sizes of the networks."""
+
+    def __post_init__(self) -> None:
+        """Validate.
+
+        Raises:
+            BadInputError: an unknown data set, or a count that is not positive.
+        """
+        object.__setattr__(self, "sets", tuple(self.sets))
+        if isinstance(self.model, dict):
+            object.__setattr__(self, "model", ModelConfig(**self.model))
+        for name in self.sets:
+            if name not in DATA_SETS:
+                raise unknown_name("Data set", name, DATA_SETS, "Set it with sets=[permissive,authored].")
+        _require(len(self.sets) > 0, "TrainConfig", "sets", self.sets, "at least one set")
+        for name in ("refiner_steps", "refiner_batch", "transformer_steps", "transformer_batch", "threads"):
+            _require(getattr(self, name) > 0, "TrainConfig", name, getattr(self, name), "a positive number")
+        _require(self.seed >= 0, "TrainConfig", "seed", self.seed, "0 or more")

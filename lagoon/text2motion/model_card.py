@@ -1,0 +1,110 @@
+"""The model card: what the weights were made from, what they can do, what they cannot.
+
+What enters: details of a training run and of an evaluation. What leaves: Markdown. Every number in it
+comes from one of the two.
+"""
+
+from __future__ import annotations
+
+ATTRIBUTIONS = {
+    "CMU": (
+        "The data used in this project was obtained from mocap.cs.cmu.edu. The database was created with funding "
+        "from NSF EIA-0196217."
+    ),
+    "DeepMimic": "DeepMimic motion clips by Xue Bin Peng, MIT licence.",
+    "KayKit": "KayKit character animations by Kay Lousberg (kaylousberg.com), CC0 1.0.",
+    "Quaternius": "Quaternius animated characters (quaternius.com), CC0 1.0.",
+    "mesh2motion": "Mesh2Motion, MIT licence.",
+    "holosoma": "holosoma demo data, Apache-2.0.",
+    "Jump": "Conversions of CMU clips by arpspoof/Jump, chaneyddtt/conv-seq2seq, papagina/acLSTM: MIT licence.",
+    "IsaacGymEnvs": "Conversions of CMU clips in IsaacGymEnvs: BSD-3-Clause licence.",
+    "MiniLM": "Sentence encoder: sentence-transformers/all-MiniLM-L6-v2, Apache-2.0; not part of these weights.",
+}
+
+
+def model_card(details: dict, evaluation: dict) -> str:
+    """Write the card.
+
+    Args:
+        details: what train.py puts into model.yaml.
+        evaluation: what evaluate.py returns; empty if it has not been run.
+    """
+    metrics, clips, config = details["metrics"], details["clips"], details["config"]
+    restricted = "restricted" in details["sets"]
+    lines = [
+        "# Text to motion: residual motion tokens and a small transformer",
+        "",
+        "Words in, 22 joint positions at 20 fps out (SMPL joint names, Z-up, metres). Made by "
+        "`lagoon.text2motion.train`; sizes, seed and settings are in `model.yaml`.",
+        "",
+        "## Licence",
+        "",
+        (
+            "**Non-commercial and share-alike: some training clips carry those clauses.** Not the default model."
+            if restricted
+            else "The weights are released under the project's licence, Apache-2.0. No training clip carries a "
+            "non-commercial or share-alike clause."
+        ),
+        "",
+        "## Data",
+        "",
+        f"Sets {', '.join(details['sets'])}: {clips['read']} clips read, {clips['kept']} kept after the quality "
+        f"filter and the cap on windows of one recording, {clips['trained_on']} ({details['minutes']} minutes) "
+        f"trained on, {clips['held_out']} held out by recording. With mirrored, slowed, quickened, counted and "
+        f"joined variants: {details['examples']} examples. Clips of the source 'authored' were written by hand, "
+        "not captured.",
+        "",
+        "| licence | clips |",
+        "|---|---|",
+        *(f"| {name} | {count} |" for name, count in details["licenses"].items()),
+        "",
+        "Attributions:",
+        "",
+        *(f"- {text}" for text in ATTRIBUTIONS.values()),
+        "",
+        "## Training",
+        "",
+        "    python -m lagoon.text2motion.train data=FOLDER out=FOLDER "
+        + " ".join(f"{key}={config[key]}" for key in ("seed", "refiner_steps", "transformer_steps", "joins")),
+        "",
+        "## Numbers",
+        "",
+        "| measure | value |",
+        "|---|---|",
+        *(f"| {name.replace('_', ' ')} | {value} |" for name, value in metrics.items()),
+        "",
+    ]
+    if evaluation:
+        lines += evaluation_lines(evaluation)
+    lines += [
+        "## Limits",
+        "",
+        "- English imperatives near the verbs of the data; others are refused by the gate, which goes by the "
+        "similarity of sentences and can be fooled by a known verb in an impossible setting.",
+        "- About an hour of motion: rare skills (backflip, handstand, cartwheel) have a handful of clips each, so "
+        "their variety is small and follows those clips closely.",
+        "- Hands and face are not part of the skeleton: 'thumbs up' or 'grab' show the arm only.",
+        "- One pass makes at most 9.8 s.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def evaluation_lines(evaluation: dict) -> list[str]:
+    """The sections that evaluate.py fills."""
+    lines = [
+        f"Kinematic predicates, {evaluation['seeds']} seeds each, default settings "
+        "(`python -m lagoon.text2motion.evaluate`):",
+        "",
+        "| command | passes | planted | foot slide [m/s] | jitter [mm] | seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in evaluation["commands"]:
+        lines.append(
+            f"| {row['command']} | {row['passes']}/{evaluation['seeds']} | {row['planted']}/{evaluation['seeds']} | "
+            f"{row['foot_slide']:.3f} | {1000 * row['jitter']:.2f} | {row['seconds']:.1f} |"
+        )
+    lines += ["", "| over all commands | value |", "|---|---|"]
+    lines += [f"| {name.replace('_', ' ')} | {value} |" for name, value in evaluation["overall"].items()]
+    lines.append("")
+    return lines

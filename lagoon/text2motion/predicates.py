@@ -1,0 +1,275 @@
+"""Does the motion do what the word says? One yes-or-no question of kinematics per verb.
+
+What enters: joint positions (T, 22, 3) at 20 fps, Z-up, facing +X at frame 0. What leaves: True or False.
+Thresholds are in metres and radians and meant to accept any person's way of doing it, not one clip's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import find_peaks
+
+from lagoon.motion.skeleton import JOINT_NAMES
+from lagoon.text2motion import features
+
+Array = NDArray[np.float64]
+Predicate = Callable[[Array], bool]
+_INDEX = {name: i for i, name in enumerate(JOINT_NAMES)}
+
+
+def joint(pos: Array, name: str) -> Array:
+    """(T, 3) path of a joint."""
+    return pos[:, _INDEX[name]]
+
+
+def swings(signal: Array, size: float) -> int:
+    """Number of turning points of a signal that stand out by ``size``, ups and downs together."""
+    padded = np.concatenate([[signal.min() - 1], signal, [signal.min() - 1]])
+    ups = find_peaks(padded, prominence=size)[0]
+    padded = np.concatenate([[-signal.max() - 1], -signal, [-signal.max() - 1]])
+    downs = find_peaks(padded, prominence=size)[0]
+    return len(ups) + len(downs)
+
+
+def feet_stay(pos: Array, most: float = 0.15) -> bool:
+    """Whether neither ankle moves farther than ``most`` [m] from where it is in the middle of its path."""
+    feet = pos[:, [_INDEX["left_ankle"], _INDEX["right_ankle"]]]
+    return float(np.linalg.norm(feet - np.median(feet, axis=0), axis=-1).max()) < most
+
+
+def pitch(pos: Array) -> Array:
+    """(T,) angle [rad] of the trunk from the vertical, positive toward where the person faces."""
+    trunk = joint(pos, "neck") - joint(pos, "pelvis")
+    yaw = features.heading(pos)
+    ahead = trunk[:, 0] * np.cos(yaw) + trunk[:, 1] * np.sin(yaw)
+    return np.arctan2(ahead, trunk[:, 2])
+
+
+def wave(pos: Array) -> bool:
+    """A wrist above its shoulder goes from side to side at least three times, while the trunk stays up."""
+    for side in ("left", "right"):
+        wrist, shoulder = joint(pos, f"{side}_wrist"), joint(pos, f"{side}_shoulder")
+        raised = wrist[:, 2] > shoulder[:, 2]
+        if raised.sum() >= 10:
+            yaw = features.heading(pos)
+            offset = (wrist - shoulder)[raised]
+            across = -np.sin(yaw[raised]) * offset[:, 0] + np.cos(yaw[raised]) * offset[:, 1]
+            if swings(across, 0.06) >= 3 and np.abs(pitch(pos)).max() < 0.6:
+                return True
+    return False
+
+
+def clap(pos: Array) -> bool:
+    """The wrists come close at least twice, in front of the trunk and off the ground, and part in between."""
+    gap = np.linalg.norm(joint(pos, "left_wrist") - joint(pos, "right_wrist"), axis=-1)
+    meet = find_peaks(-gap, prominence=0.06)[0]
+    high = joint(pos, "left_wrist")[:, 2] > joint(pos, "pelvis")[:, 2]
+    return int(np.sum((gap[meet] < 0.25) & high[meet])) >= 2
+
+
+def bow(pos: Array) -> bool:
+    """The trunk pitches forward by half a radian or more and comes back, the feet stay, the hips stay high."""
+    angle = pitch(pos)
+    top = int(np.argmax(angle))
+    return bool(
+        angle[top] > 0.5
+        and angle[0] < 0.35
+        and angle[-1] < 0.35
+        and feet_stay(pos)
+        and joint(pos, "pelvis")[:, 2].min() > 0.6
+    )
+
+
+def squat(pos: Array) -> bool:
+    """The pelvis goes down by 20 cm or more and comes up again, the feet stay, the trunk does not lie down."""
+    height = joint(pos, "pelvis")[:, 2]
+    deep = int(np.argmin(height))
+    return bool(
+        height[: deep + 1].max() - height[deep] > 0.2
+        and height[deep:].max() - height[deep] > 0.2
+        and feet_stay(pos, 0.25)
+        and np.abs(pitch(pos)).max() < 1.3
+    )
+
+
+def squats(count: int) -> Predicate:
+    """Exactly so many squats."""
+    return lambda pos: squat(pos) and len(find_peaks(-joint(pos, "pelvis")[:, 2], prominence=0.15)[0]) == count
+
+
+def jump(pos: Array) -> bool:
+    """Both feet leave the floor together, and the pelvis rises by 10 cm above where it stood."""
+    feet = pos[:, list(features.FEET), 2].min(axis=1)
+    rise = joint(pos, "pelvis")[:, 2].max() - np.median(joint(pos, "pelvis")[:, 2])
+    return bool(feet.max() > 0.06 and rise > 0.08)
+
+
+def hop(pos: Array) -> bool:
+    """The pelvis goes up and down at least twice, and the feet leave the floor."""
+    feet = pos[:, list(features.FEET), 2].min(axis=1)
+    return bool(swings(joint(pos, "pelvis")[:, 2], 0.04) >= 3 and feet.max() > 0.03)
+
+
+def kick(pos: Array) -> bool:
+    """One foot swings at 2.5 m/s or more and rises 25 cm, while the trunk stays up."""
+    for side in ("left", "right"):
+        ankle = joint(pos, f"{side}_ankle")
+        local = ankle - joint(pos, "pelvis")
+        speed = np.linalg.norm(np.diff(local, axis=0), axis=-1) * 20
+        if speed.max() > 2.5 and ankle[:, 2].max() - ankle[:, 2].min() > 0.25:
+            return bool(np.median(np.abs(pitch(pos))) < 0.7)
+    return False
+
+
+def punch(pos: Array) -> bool:
+    """A wrist shoots away from its shoulder at 1.5 m/s or more to an almost straight arm, at chest height."""
+    for side in ("left", "right"):
+        arm = np.linalg.norm(joint(pos, f"{side}_wrist") - joint(pos, f"{side}_shoulder"), axis=-1)
+        height = joint(pos, f"{side}_wrist")[:, 2]
+        fast = np.diff(arm) * 20 > 1.2
+        if fast.any() and arm.max() > 0.42 and height[1:][fast].max() > 0.9:
+            return True
+    return False
+
+
+def cartwheel(pos: Array) -> bool:
+    """The feet go above the head while a hand is near the floor."""
+    feet = pos[:, [_INDEX["left_ankle"], _INDEX["right_ankle"]], 2].min(axis=1)
+    hands = pos[:, [_INDEX["left_wrist"], _INDEX["right_wrist"]], 2].min(axis=1)
+    over = feet > joint(pos, "head")[:, 2]
+    return bool((over & (hands < 0.35)).any())
+
+
+def upside_down(pos: Array) -> bool:
+    """The pelvis is above the neck for a moment, and a foot above the pelvis."""
+    feet = pos[:, [_INDEX["left_ankle"], _INDEX["right_ankle"]], 2].max(axis=1)
+    return bool(
+        ((joint(pos, "pelvis")[:, 2] > joint(pos, "neck")[:, 2] + 0.1) & (feet > joint(pos, "pelvis")[:, 2])).any()
+    )
+
+
+def travel(pos: Array) -> Array:
+    """(2,) way of the pelvis from first to last frame [m], +X ahead and +Y left of where the person faced."""
+    return pos[-1, 0, :2] - pos[0, 0, :2]
+
+
+def walk(pos: Array) -> bool:
+    """The pelvis goes ahead at 0.3 to 2.5 m/s along its path, and the feet take turns."""
+    length = np.linalg.norm(np.diff(pos[:, 0, :2], axis=0), axis=-1).sum()
+    speed = length / ((len(pos) - 1) / 20)
+    turns = swings((joint(pos, "left_ankle") - joint(pos, "right_ankle"))[:, 2], 0.04)
+    return bool(0.3 < speed < 2.5 and turns >= 2 and ahead(pos) > 0.3)
+
+
+def ahead(pos: Array) -> float:
+    """How far the pelvis goes in the direction it faces at each moment, summed [m]."""
+    yaw, step = features.heading(pos)[1:], np.diff(pos[:, 0, :2], axis=0)
+    return float((step[:, 0] * np.cos(yaw) + step[:, 1] * np.sin(yaw)).sum())
+
+
+def walk_back(pos: Array) -> bool:
+    """The pelvis goes 0.3 m or more backward."""
+    return ahead(pos) < -0.3
+
+
+def run(pos: Array) -> bool:
+    """The pelvis moves at 1.5 m/s or more, and the feet take turns."""
+    length = np.linalg.norm(np.diff(pos[:, 0, :2], axis=0), axis=-1).sum()
+    return bool(length / ((len(pos) - 1) / 20) > 1.5 and ahead(pos) > 1.0)
+
+
+def turned(low: float, high: float) -> Predicate:
+    """The heading ends between two angles [rad] from where it began; left is positive."""
+    return lambda pos: bool(low < features.heading(pos)[-1] - features.heading(pos)[0] < high)
+
+
+def spin(pos: Array) -> bool:
+    """The heading goes round by 250 degrees or more."""
+    return bool(np.ptp(features.heading(pos)) > np.radians(250))
+
+
+def sits(pos: Array) -> bool:
+    """The pelvis ends below 0.65 m, well under where it started or already there, with the trunk up."""
+    return bool(joint(pos, "pelvis")[-1, 2] < 0.65 and abs(pitch(pos)[-1]) < 0.9)
+
+
+def lies(pos: Array) -> bool:
+    """Pelvis and head end below half a metre."""
+    return bool(joint(pos, "pelvis")[-1, 2] < 0.45 and joint(pos, "head")[-1, 2] < 0.6)
+
+
+def rises(pos: Array) -> bool:
+    """The pelvis ends at least 25 cm above its lowest point, and above 0.7 m."""
+    height = joint(pos, "pelvis")[:, 2]
+    return bool(height[-1] > 0.7 and height[-1] - height[: len(height) // 2].min() > 0.25)
+
+
+def push_up(pos: Array) -> bool:
+    """The trunk stays level while the neck goes up and down by 10 cm at least once each way."""
+    level = np.median(joint(pos, "neck")[:, 2] - joint(pos, "pelvis")[:, 2]) < 0.45
+    return bool(level and np.median(joint(pos, "pelvis")[:, 2]) < 0.55 and swings(joint(pos, "neck")[:, 2], 0.1) >= 3)
+
+
+def march(pos: Array) -> bool:
+    """Each knee rises by 12 cm or more in turn, and the pelvis stays within half a metre."""
+    left, right = joint(pos, "left_knee")[:, 2], joint(pos, "right_knee")[:, 2]
+    return bool(
+        np.ptp(left) > 0.12
+        and np.ptp(right) > 0.12
+        and np.linalg.norm(travel(pos)) < 0.6
+        and swings(left - right, 0.12) >= 3
+    )
+
+
+def arms_up(pos: Array) -> bool:
+    """A wrist rises above the head."""
+    return bool(max(joint(pos, f"{s}_wrist")[:, 2].max() for s in ("left", "right")) > joint(pos, "head")[:, 2].min())
+
+
+def handshake(pos: Array) -> bool:
+    """A wrist is held 25 cm ahead of the pelvis between hip and shoulder, the feet stay."""
+    held = [
+        ((joint(pos, f"{s}_wrist") - joint(pos, "pelvis"))[:, 0] > 0.25)
+        & (joint(pos, f"{s}_wrist")[:, 2] > 0.85)
+        & (joint(pos, f"{s}_wrist")[:, 2] < 1.45)
+        for s in ("left", "right")
+    ]
+    return bool(max(h.sum() for h in held) >= 10 and feet_stay(pos, 0.3))
+
+
+def nod(pos: Array) -> bool:
+    """The head tips relative to the trunk at least twice each way, the feet stay."""
+    head = joint(pos, "head") - joint(pos, "neck")
+    angle = np.arctan2(head[:, 0], head[:, 2]) - pitch(pos)
+    return bool(swings(angle, 0.1) >= 3 and feet_stay(pos, 0.3))
+
+
+def moves(pos: Array) -> bool:
+    """Arms and legs move a lot: the mean joint speed is 0.15 m/s or more."""
+    return bool((np.linalg.norm(np.diff(pos, axis=0), axis=-1) * 20).mean() > 0.15)
+
+
+def crawl(pos: Array) -> bool:
+    """On all fours: the pelvis below 0.7 m, the trunk level, the hands near the floor, going ahead."""
+    hands = pos[:, [_INDEX["left_wrist"], _INDEX["right_wrist"]], 2].min(axis=1)
+    return bool(np.median(joint(pos, "pelvis")[:, 2]) < 0.7 and np.median(hands) < 0.25)
+
+
+def roll(pos: Array) -> bool:
+    """The head goes near the floor and the pelvis passes above the neck."""
+    over = joint(pos, "pelvis")[:, 2] > joint(pos, "neck")[:, 2]
+    return bool(over.any() and joint(pos, "head")[:, 2].min() < 0.45)
+
+
+PREDICATES: dict[str, Predicate] = {
+    "wave": wave, "clap": clap, "bow": bow, "squat": squat, "three squats": squats(3), "jump": jump, "hop": hop,
+    "kick": kick, "punch": punch, "cartwheel": cartwheel, "handstand": upside_down, "backflip": upside_down,
+    "walk": walk, "walk backwards": walk_back, "run": run, "turn left": turned(0.5, 2.6),
+    "turn right": turned(-2.6, -0.5), "spin": spin, "sit": sits, "lie": lies, "fall": lies, "rise": rises,
+    "push-ups": push_up, "march": march, "stretch": arms_up, "handshake": handshake, "nod": nod, "dance": moves,
+    "crawl": crawl, "roll": roll,
+}  # fmt: skip
+"""Predicate of each name."""
