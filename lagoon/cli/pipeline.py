@@ -139,4 +139,6 @@ def _leave_nothing_half_written(skill: Skill) -> None:
 
 
 def _first(outputs: dict[str, str]) -> str:
-    return next(iter(outputs), "")
+    """The first file; for one inside a folder, the folder."""
+    first = next(iter(outputs), "")
+    return first.partition("/")[0] + "/" if "/" in first else first

@@ -47,7 +47,7 @@ def next_steps(skill: Skill, rows: Sequence[Row]) -> list[str]:
         lines.append(f"The verdict:       {skill.evaluation_path}")
     if verdict.startswith("FAIL"):
         lines.append(f"Learning curves:   tensorboard --logdir {shlex.quote(str(skill.train_folder))}")
-        lines.append(f"Train longer:      lagoon make {shlex.quote(skill.command)} train.minutes=30")
+        lines.append(f"Train longer:      {_longer(skill)}")
     elif "evaluate" in done:
         lines.append(f"For the robot:     {skill.bundle_folder}/")
     last = rows[-1].stage if rows else ""
@@ -55,3 +55,14 @@ def next_steps(skill: Skill, rows: Sequence[Row]) -> list[str]:
     if last in following and following[last] not in done:
         lines.append(f"Next:              lagoon {following[last]} {folder}")
     return lines
+
+
+def _longer(skill: Skill) -> str:
+    """The line that makes the skill again with twice the training."""
+    steps = skill.stages["train"].config.get("train", {}).get("ppo", {}).get("total_steps", 2_000_000)
+    words = ["lagoon", "make", skill.command, f"robot={skill.robot}", f"seed={skill.seed}"]
+    if skill.folder.parent != Path("skills"):
+        words.append(f"skills_dir={skill.folder.parent}")
+    if skill.command.startswith("-"):
+        words.insert(2, "--")
+    return shlex.join([*words, f"train.total_steps={2 * steps}"])
