@@ -6,6 +6,7 @@ Source: Schulman et al. 2017, "Proximal policy optimization algorithms"; the lea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import torch
@@ -68,6 +69,14 @@ def standardize_(advantage: Tensor, group: Group) -> Tensor:
     advantage.sub_(float(sums[0] / sums[1]))
     square = group.sum_(advantage.square().sum().double().reshape(1))
     return advantage.div_(float((square / sums[1]).sqrt()) + 1e-8)
+
+
+def update_normalizers(policy: GaussianActorCritic, obs: Mapping[str, Tensor], group: Group) -> None:
+    """Let the normalisers take in the observations (N, O) of all workers, with one sum over the group."""
+    moments = [policy.normalizer[name].moments(rows) for name, rows in obs.items()]  # type: ignore[operator]
+    total = group.sum_(torch.cat(moments))
+    for name, part in zip(obs, total.split([len(part) for part in moments]), strict=True):
+        policy.normalizer[name].update(part)  # type: ignore[operator]
 
 
 class Algorithm(Protocol):
@@ -136,9 +145,7 @@ class PPO:
             self.lr = adapted_lr(self.lr, float(self.flat.extra[0]), self.config)
             self.optimizer.param_groups[0]["lr"] = self.lr
             self.optimizer.step()
-        for name in ("actor", "critic"):
-            normalizer = self.policy.normalizer[name]
-            normalizer.update(self.group.sum_(normalizer.moments(trajectory.flat(name))))  # type: ignore[operator]
+        update_normalizers(self.policy, {name: trajectory.flat(name) for name in ("actor", "critic")}, self.group)
         steps = self.config.epochs * self.config.minibatches
         stats |= {name: value / steps for name, value in zip(STATS, sums.tolist(), strict=True)}
         return stats | {f"{name}_grad_norm": value / steps for name, value in norms.items()} | {"lr": self.lr}

@@ -22,7 +22,7 @@ from lagoon.engine.group import Group
 from lagoon.engine.metrics import Stopwatch
 from lagoon.engine.params import MemoryParameterStore
 from lagoon.engine.policy import GaussianActorCritic
-from lagoon.engine.ppo import PPO
+from lagoon.engine.ppo import PPO, update_normalizers
 from lagoon.engine.schedule import noise_std
 from lagoon.engine.streams.inline import InlineInferenceStream, InlineSampleStream
 from lagoon.engine.trajectory import ppo_schema
@@ -85,9 +85,7 @@ class Session:
     def _first_statistics(self) -> None:
         # Without this the first rollout would be acted on raw observations of any size.
         for obs in self.actor.observations:
-            for name, value in obs.items():
-                normalizer = self.policy.normalizer[name]
-                normalizer.update(self.group.sum_(normalizer.moments(value)))  # type: ignore[operator]
+            update_normalizers(self.policy, obs, self.group)
 
     def iterate(self, fraction: float) -> dict[str, float]:
         """Collect one rollout and learn from it.
