@@ -1,0 +1,93 @@
+"""train and export on a real, tiny training: one iteration of eight robots that stand."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lagoon.cli import __main__ as cli
+from lagoon.motion.robot_motion import RobotMotion
+from lagoon.robot import load_robot
+from lagoon.skill import Skill
+
+TINY = (
+    "train.ppo.num_envs=8",
+    "train.ppo.horizon=8",
+    "train.ppo.hidden=[8]",
+    "train.check_trials=2",
+    "train.workers=1",
+    "train.tensorboard=false",
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    skills, robot, frames = tmp_path_factory.mktemp("skills"), load_robot("go2"), 20
+    skill = Skill.new(skills, "stand still", "go2")
+    skill.save()
+    RobotMotion(
+        fps=50.0,
+        robot=robot.name,
+        joint_names=robot.joint_names,
+        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
+        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
+        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
+        foot_contact=np.ones((frames, 4), dtype=bool),
+    ).save(skill.robot_path)
+    assert cli.main(["train", "stand still", f"skills_dir={skills}", *TINY, "train.total_steps=64"]) == 0
+    assert cli.main(["export", "stand still", f"skills_dir={skills}"]) == 0
+    return skills
+
+
+@pytest.fixture
+def skill(trained: Path, tmp_path: Path) -> Skill:
+    shutil.copytree(trained, tmp_path / "skills")
+    return Skill.new(tmp_path / "skills", "stand still", "go2")
+
+
+def test_the_record_knows_the_checkpoint_and_the_bundle(skill: Skill) -> None:
+    train, export = skill.stages["train"], skill.stages["export"]
+    assert [Path(name).suffix for name in train.outputs] == [".json", ".safetensors"]
+    assert "survive in training's physics" in train.result
+    assert set(export.outputs) == {"bundle/policy.onnx", "bundle/bundle.yaml", "bundle/golden_io.npz"}
+    assert set(train.outputs) < set(export.inputs) and export.config == train.config
+    assert (skill.train_folder / "metrics.jsonl").exists() and (skill.train_folder / "config.yaml").exists()
+
+
+def test_finished_work_is_kept(capsys: pytest.CaptureFixture[str], skill: Skill) -> None:
+    where = f"skills_dir={skill.folder.parent}"
+    assert cli.main(["train", "stand still", where, *TINY, "train.total_steps=64"]) == 0
+    assert cli.main(["export", "stand still", where]) == 0
+    out = capsys.readouterr().out
+    assert "train: unchanged, kept" in out and "export: unchanged, kept" in out
+
+
+def test_a_corrupted_checkpoint_is_refused_by_name(capsys: pytest.CaptureFixture[str], skill: Skill) -> None:
+    (weights,) = (skill.train_folder / "checkpoints").glob("*.safetensors")
+    data = bytearray(weights.read_bytes())
+    data[len(data) // 2] ^= 1
+    weights.write_bytes(data)
+    before = (skill.bundle_folder / "policy.onnx").read_bytes()
+    code = cli.main(["export", "stand still", f"skills_dir={skill.folder.parent}"])
+    err = capsys.readouterr().err
+    assert code == 2 and weights.stem in err and "Delete this checkpoint" in err and err.count("\n") == 1
+    assert (skill.bundle_folder / "policy.onnx").read_bytes() == before
+
+
+def test_changed_settings_start_afresh_and_keep_the_earlier_training(
+    capsys: pytest.CaptureFixture[str], skill: Skill
+) -> None:
+    words = ["train", "stand still", f"skills_dir={skill.folder.parent}", *TINY, "train.total_steps=128"]
+    assert cli.main(words) == 0
+    assert "train.ppo.total_steps changed from 64 to 128" in capsys.readouterr().out
+    checkpoints = [path.name for path in sorted(skill.folder.glob("train*/checkpoints/*.json"))]
+    assert [int(name[len("step_") : -len(".json")]) for name in checkpoints] == [128, 64]
+    assert (skill.folder / "train-previous" / "checkpoints").is_dir()
+
+
+def test_a_setting_that_cannot_work_leaves_no_trace(capsys: pytest.CaptureFixture[str], skill: Skill) -> None:
+    before = (skill.folder / "skill.yaml").read_bytes()
+    assert cli.main(["train", "stand still", f"skills_dir={skill.folder.parent}", "train.clip=2"]) == 2
+    assert "clip" in capsys.readouterr().err
+    assert (skill.folder / "skill.yaml").read_bytes() == before
