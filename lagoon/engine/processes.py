@@ -80,6 +80,7 @@ def data_parallel(size: int, follow: Follow, cancelled: Callable[[], bool] = lam
 
 def _lead(size: int, follow: Follow, folder: Path, cores: list[int], cancelled: Callable[[], bool]) -> Iterator[Group]:
     children: list[BaseProcess] = []
+    patience = 0.0  # A process that is still starting would not notice that it should leave.
 
     def check_peers() -> None:
         if not all(child.is_alive() for child in children):
@@ -91,7 +92,9 @@ def _lead(size: int, follow: Follow, folder: Path, cores: list[int], cancelled: 
         children = _spawn(size, partial(_follow, size, folder, os.getpid(), follow, signals), cores)
         _pin([cores[0]])
         _await_ready(children, folder, cancelled)
-        yield _join(0, size, folder, signals, check_peers)
+        group = _join(0, size, folder, signals, check_peers)
+        patience = _LEAVE_SECONDS
+        yield group
     except RuntimeError as error:
         # The transport reports a dead peer as a RuntimeError; the peer's own report says why it died.
         report = _first_report(children, folder)
@@ -101,7 +104,7 @@ def _lead(size: int, follow: Follow, folder: Path, cores: list[int], cancelled: 
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
-        deadline = time.monotonic() + _LEAVE_SECONDS
+        deadline = time.monotonic() + patience
         for child in children:
             child.join(max(deadline - time.monotonic(), 0.0))
             if child.is_alive():
