@@ -24,7 +24,7 @@ DATA_SETS = ("permissive", "authored", "restricted")
 
 def _require(ok: bool, owner: str, name: str, value: object, expected: str) -> None:
     if not ok:
-        raise BadInputError(f"{owner}.{name} is {value}; expected {expected}. Set it with text2motion.{name}=VALUE.")
+        raise BadInputError(f"{owner}.{name} is {value}; expected {expected}. Set it with {name}=VALUE.")
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def read(command: str, bank: CommandBank, encoder: TextEncoder, threshold: float
         near = ", ".join(f"'{n.text}' ({n.similarity:.2f})" for n in nearest[:SHOWN])
         raise RefusedCommandError(
             f"The command '{shown}' {reason}. Nearest known commands: {near}. "
-            "Use one of those, or generate anyway with --force (text2motion.force=true)."
+            "Use one of those, or generate anyway with --force (generate.force=true)."
         )
     return Reading(words, encoding, tuple(nearest[:SHOWN]))
 

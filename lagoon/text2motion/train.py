@@ -4,7 +4,7 @@ Usage:
     python -m lagoon.text2motion.train data=FOLDER out=FOLDER [seed=1] [transformer_steps=8000]
 
 What enters: a folder with NAME.npz and NAME.jsonl, TrainConfig. What leaves: OUT/model, ready for
-`text2motion.model=OUT/model`, and OUT/metrics.jsonl. Started again with the same out=, it resumes.
+`generate.model=OUT/model`, and OUT/metrics.jsonl. Started again with the same out=, it resumes.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def main(values: DictConfig) -> None:
         with Bar(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bar:
             task = bar.add_task("starting", total=1.0)
             folder = train(config, lambda f, m="": bar.update(task, completed=f, description=m))
-        Console().print(f'The model is in {folder}. Try it: lagoon generate "wave hello" text2motion.model={folder}')
+        Console().print(f'The model is in {folder}. Try it: lagoon generate "wave hello" generate.model={folder}')
     except LagoonError as error:
         print(error, file=sys.stderr)
         raise SystemExit(error.exit_code) from None
