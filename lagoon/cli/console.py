@@ -79,6 +79,10 @@ class Terminal:
             style = "red" if row.failed else ""
             time_text = "kept" if row.kept else duration(row.seconds)
             table.add_row(row.stage, time_text, plain(row.result), plain(row.file), style=style)
+        worked = sum(row.seconds for row in rows if not row.kept)
+        if len(rows) > 1 and worked > 0.0:
+            table.add_section()
+            table.add_row("together", duration(worked), "", "")
         self.console.print(table)
 
 

@@ -65,6 +65,7 @@ def test_the_summary_holds_every_stage() -> None:
     lines = [" ".join(line.replace("│", "").split()) for line in out.getvalue().splitlines()]
     assert "generate kept 3.0 s of motion human.npz" in lines
     assert "evaluate 1 min 15 s FAIL [x] e.json" in lines
+    assert "together 1 min 15 s" in lines
 
 
 @pytest.mark.parametrize(
