@@ -37,6 +37,9 @@ def run(
 ) -> Path:
     """Train until the budget is used, a hook says stop or a signal comes; go on where a folder left off.
 
+    A finished folder is left as it is, unless ``total_steps`` or ``minutes`` were changed: then training goes on
+    with the schedules of the new budget.
+
     Args:
         make_env: (rank, num_envs, seed) -> environment; picklable when there are several workers.
         config: the recipe.
@@ -56,7 +59,7 @@ def run(
     """
     size = worker_count(config)
     checkpoint = latest_checkpoint(folder / "checkpoints")
-    if checkpoint is not None and checkpoint.facts["finished"]:
+    if checkpoint is not None and _is_done(checkpoint, config):
         return checkpoint.path
     start = checkpoint.path if checkpoint is not None else None
     follow = partial(_follow, make_env, config, seed, start)
@@ -88,6 +91,13 @@ def worker_count(config: PPOConfig) -> int:
             f"{math.ceil(config.num_envs / config.workers) * config.workers}, or another train.ppo.workers."
         )
     return config.workers
+
+
+def _is_done(checkpoint: Checkpoint, config: PPOConfig) -> bool:
+    """Tell whether a checkpoint ends this run; with another budget there may be more to do."""
+    saved = checkpoint.facts["config"]
+    same = (saved["total_steps"], saved["minutes"]) == (config.total_steps, config.minutes)
+    return bool(checkpoint.facts["finished"]) and same
 
 
 @dataclass

@@ -6,6 +6,7 @@ What enters: named scalars per iteration. What leaves: ``metrics.jsonl`` and Ten
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from lagoon.errors import require
+from lagoon.errors import LagoonError, require
 from lagoon.paths import write_text
 
 
@@ -97,8 +98,15 @@ class MetricsWriter:
 
     def write(self, iteration: int, values: Mapping[str, float]) -> None:
         """Write the scalars of one iteration; a slash in a name groups it in TensorBoard."""
-        rounded = {name: float(f"{value:.6g}") for name, value in values.items()}
-        self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
+        # JSON has no word for what is not finite, so null stands for it.
+        rounded = {name: float(f"{value:.6g}") if math.isfinite(value) else None for name, value in values.items()}
+        try:
+            self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
+        except OSError as error:
+            raise LagoonError(
+                f"Could not write {self._file.name}: {error.strerror or error}. Checkpoints saved so far are whole. "
+                "Free some space, then run the same command again to go on from the last one."
+            ) from error
         if self._events is not None:
             for name, value in values.items():
                 self._events.add_scalar(name, value, iteration)

@@ -185,9 +185,16 @@ def _await_ready(children: list[BaseProcess], folder: Path, cancelled: Callable[
 
 def _join(rank: int, size: int, folder: Path, signals: Signals, check_peers: Callable[[], None]) -> Group:
     loopback = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), None)
-    if loopback is not None:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=_PATIENCE)
+    added = loopback is not None and "GLOO_SOCKET_IFNAME" not in os.environ
+    if loopback is not None and added:
+        # Otherwise gloo looks the machine's own name up, which fails where the network is odd or missing.
+        os.environ["GLOO_SOCKET_IFNAME"] = loopback
+    try:
+        store = f"file://{folder}/store"
+        dist.init_process_group("gloo", init_method=store, rank=rank, world_size=size, timeout=_PATIENCE)
+    finally:
+        if added:
+            del os.environ["GLOO_SOCKET_IFNAME"]
     return Distributed(SharedSum(rank, size, signals, folder, check_peers))
 
 

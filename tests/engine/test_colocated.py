@@ -97,6 +97,13 @@ def test_a_finished_run_is_not_run_again(tmp_path):
     assert run(lambda *_: pytest.fail("It must not even make an environment."), SMALL, tmp_path) == path
 
 
+def test_a_larger_budget_goes_on_with_a_finished_run(tmp_path):
+    run(make_point_mass, SMALL, tmp_path)
+    facts = load_checkpoint(run(make_point_mass, changed(SMALL, total_steps=6 * 1024), tmp_path)).facts
+    assert (facts["iteration"], facts["step"], facts["finished"]) == (6, 6 * 1024, True)
+    assert [row["iteration"] for row in metrics(tmp_path)] == [1, 2, 3, 4, 5, 6]
+
+
 def test_a_hook_stops_the_run(tmp_path):
     class Hook:
         def on_iteration(self, info, policy):

@@ -1,9 +1,11 @@
 import json
 import time
+from pathlib import Path
 
 import pytest
 
 from lagoon.engine.metrics import Averages, MetricsWriter, Stopwatch
+from lagoon.errors import LagoonError
 
 
 def burn(seconds):
@@ -44,6 +46,21 @@ def test_one_line_per_iteration(tmp_path):
         writer.write(1, {"train/kl": 0.0123456789})
         writer.write(2, {"train/kl": 2.0})
     assert lines(tmp_path) == [{"iteration": 1, "train/kl": 0.0123457}, {"iteration": 2, "train/kl": 2.0}]
+
+
+def test_lines_are_json_even_when_numbers_are_not_finite(tmp_path):
+    with MetricsWriter(tmp_path, tensorboard=False) as writer:
+        writer.write(1, {"a": float("nan"), "b": float("-inf"), "c": 1.0})
+    assert lines(tmp_path) == [{"iteration": 1, "a": None, "b": None, "c": 1.0}]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full.")
+def test_a_full_disk_is_told_with_what_to_do(tmp_path):
+    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
+    writer = MetricsWriter.__new__(MetricsWriter)
+    writer._file, writer._events = (tmp_path / "metrics.jsonl").open("a", buffering=1), None
+    with pytest.raises(LagoonError, match=r"metrics.jsonl: No space left on device. Checkpoints saved"):
+        writer.write(1, {"a": 1.0})
 
 
 def test_lines_of_lost_work_and_broken_lines_go_on_resume(tmp_path):
