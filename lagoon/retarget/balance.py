@@ -73,7 +73,7 @@ def dynamics(kin: Kinematics, qpos: Array, fps: float) -> Dynamics:
         com[t], spin[t] = data.subtree_com[kin.base], data.subtree_angmom[kin.base]
     acceleration = second_difference(com) * fps**2
     force = mass * (acceleration + np.array([0.0, 0.0, GRAVITY]))
-    moment = np.gradient(spin, axis=0) * fps
+    moment = np.asarray(np.gradient(spin, axis=0)) * fps
     load = np.maximum(force[:, 2], LEAST_LOAD * mass * GRAVITY)
     pressure = np.stack(
         [

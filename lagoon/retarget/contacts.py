@@ -90,6 +90,16 @@ def stretches(mask: Mask) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
+def nearest_on(mask: Mask) -> NDArray[np.int64]:
+    """(T,) for each frame the nearest frame in which a (T,) mask is True; needs at least one."""
+    on = np.flatnonzero(mask)
+    frames = np.arange(len(mask))
+    after = np.clip(np.searchsorted(on, frames), 0, len(on) - 1)
+    before = np.maximum(after - 1, 0)
+    closer = np.where(np.abs(on[before] - frames) <= np.abs(on[after] - frames), before, after)
+    return on[closer]
+
+
 def pin(path: Array, slow: Mask) -> Array:
     """Hold each slow stretch of a (T, 2) path at its mean place; other frames follow the path."""
     pinned = path.copy()

@@ -26,8 +26,9 @@ DAMPING = 1e-4
 """Levenberg-Marquardt damping of every degree of freedom."""
 CONVERGED = 2e-4
 """A frame is solved when no coordinate moves more than this [rad, m]."""
-FIRMNESS = 20
-"""Power that turns grip into the weight of a foot's place: only a foot that is almost there pulls the base."""
+FIRM = 0.999
+"""Grip from which a foot's place in the world counts; before, its leg alone brings it there, so landing
+does not pull the base down."""
 LANDING = 20.0
 """How much more a leg that is about to land follows its path than one that gestures."""
 LOADED = 0.3
@@ -103,7 +104,7 @@ class WholeBodyIK:
             else:
                 begin, rest, weight = guide[t].copy(), guide[t][joints], config.weight_smooth
                 # Start inside the box that the velocity limit leaves around the previous frame.
-                centre = self._travel.previous
+                centre = solved[t - 1][joints] if t else start[joints]
                 begin[joints] = np.clip(begin[joints], centre - self._travel.max_step, centre + self._travel.max_step)
             solved[t] = self._frame(targets, t, begin, com[t], rest, weight, config.iterations)
             self._travel.previous = solved[t][joints]
@@ -119,7 +120,7 @@ class WholeBodyIK:
         self._world.target[:-1] = targets.foot_w[t]
         self._world.target[-1, 2] = targets.base_height[t]
         grip = targets.grip[t]
-        firm = grip**FIRMNESS
+        firm = (grip > FIRM).astype(float)
         self._world.set_weights(config.weight_contact * firm, config.weight_base_height)
         feet = len(grip)
         self._shape.target[:feet], self._shape.target[feet:] = targets.foot_b[t], targets.knee_b[t]

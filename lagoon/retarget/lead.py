@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 LEAD_PULL = 0.02
 """Weight of the joint path through the lead: it keeps one branch on the way up and the same on the way down."""
 LIFT_OFF = 10
-"""Frames over which the front feet let go of the floor; they carry in the first half."""
+"""Frames over which the front feet let go of the floor; they carry in the first third."""
 STEP_NEEDED = 0.01
 """A foot nearer than this to its place does not step [m]."""
 
@@ -208,7 +208,7 @@ def _rear_up(
     grip = rise.grip.copy()
     fade = np.concatenate([1.0 - ease(min(LIFT_OFF, count)), np.zeros(max(count - LIFT_OFF, 0))])
     grip[:, kin.front] = fade[:, None]
-    contact[: LIFT_OFF // 2, kin.front] = True
+    contact[: LIFT_OFF // 3, kin.front] = True
     grip[:, kin.hind] = 1.0
     knee_on = np.repeat(goal.knee_on, count, axis=0)
     pull = np.full(count, LEAD_PULL)

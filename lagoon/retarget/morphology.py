@@ -18,8 +18,6 @@ Array = NDArray[np.float64]
 
 TALL = 0.55
 """A person whose hips are higher than this share of the leg length above the lower ankle is on their feet."""
-ERECT = np.radians(60.0)
-"""A spine within this angle of vertical is erect [rad]."""
 SHARE = 0.4
 """Auto chooses upright when the person is up for at least this share of the clip, and at both ends."""
 
@@ -56,7 +54,7 @@ def choose_morphology(body: Body, wish: str, hand_height: float) -> tuple[Morpho
     """Return the map and, in words, why.
 
     Rule for ``auto``: a person is *up* in a frame when the hips are higher than 55 % of the leg length
-    above the lower ankle, the spine is within 60 degrees of vertical and no hand is near the floor.
+    above the lower ankle and no hand is near the floor.
     Up for at least 40 % of the clip and in its first and last frame: upright, otherwise four-legged. So
     waving, bowing, kicking and a cartwheel rear the robot up; crawling, push-ups, sitting down, falling
     and handstands do not.
@@ -78,7 +76,7 @@ def choose_morphology(body: Body, wish: str, hand_height: float) -> tuple[Morpho
     name = "upright" if share >= SHARE and up[0] and up[-1] else "four_legged"
     where = {(True, True): "at both ends", (True, False): "not at the end", (False, True): "not at the start"}
     reason = (
-        f"{name}: the person is on their feet with the trunk erect for {share:.0%} of the clip, "
+        f"{name}: the person is up on their feet for {share:.0%} of the clip, "
         f"{where.get((bool(up[0]), bool(up[-1])), 'at neither end')} (upright from {SHARE:.0%} with both ends)"
     )
     return MORPHOLOGIES[name], reason
@@ -89,4 +87,4 @@ def up_frames(body: Body, hand_height: float) -> NDArray[np.bool_]:
     ankles = np.minimum(body.joints["left_ankle"][:, 2], body.joints["right_ankle"][:, 2])
     hands = np.minimum(body.joints["left_wrist"][:, 2], body.joints["right_wrist"][:, 2])
     tall = body.middle("hip")[:, 2] - ankles > TALL * body.leg_length
-    return tall & (body.tilt < ERECT) & (hands > hand_height)
+    return tall & (hands > hand_height)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import distance_transform_edt, gaussian_filter1d
+from scipy.ndimage import gaussian_filter1d
 
 from lagoon.motion.rotations import (
     quat_continuous,
@@ -19,7 +19,7 @@ from lagoon.motion.rotations import (
 )
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.contacts import Contacts, pin
+from lagoon.retarget.contacts import Contacts, Mask, nearest_on, pin
 from lagoon.retarget.kinematics import Kinematics
 from lagoon.retarget.morphology import Morphology
 from lagoon.retarget.scaling import Scales
@@ -160,7 +160,7 @@ def _limb_shapes(
     return foot_b, knee_b, knee_on
 
 
-def _settle_ends(contacts: Contacts, morphology: Morphology, kin: Kinematics) -> tuple[Array, Array]:
+def _settle_ends(contacts: Contacts, morphology: Morphology, kin: Kinematics) -> tuple[Mask, Mask]:
     """Contacts with every standing leg on the floor in the first and last frames."""
     touch, slow = contacts.touch.copy(), contacts.slow.copy()
     for k, leg in enumerate(kin.robot.legs):
@@ -170,7 +170,7 @@ def _settle_ends(contacts: Contacts, morphology: Morphology, kin: Kinematics) ->
     return touch, slow
 
 
-def _place_feet(feet: Array, touch: Array, slow: Array, contacts: Contacts, kin: Kinematics, floor: float) -> Array:
+def _place_feet(feet: Array, touch: Mask, slow: Mask, contacts: Contacts, kin: Kinematics, floor: float) -> Array:
     """Put feet in contact on the floor, hold slow ones in place, and bring the clip to the robot's origin."""
     stand = kin.feet(kin.stand())
     placed = feet.copy()
@@ -184,24 +184,23 @@ def _place_feet(feet: Array, touch: Array, slow: Array, contacts: Contacts, kin:
     for k in range(feet.shape[1]):
         # Frames beside a contact already aim at its place, so that the grip can fade in and out there.
         if touch[:, k].any():
-            nearest = distance_transform_edt(~touch[:, k], return_distances=False, return_indices=True)[0]
-            placed[:, k, :2] = placed[nearest, k, :2]
+            placed[:, k, :2] = placed[nearest_on(touch[:, k]), k, :2]
         placed[:, k, 2] = floor
     return placed
 
 
-def _grip(touch: NDArray[np.bool_], morphology: Morphology, kin: Kinematics, k: int) -> Array:
+def _grip(touch: Mask, morphology: Morphology, kin: Kinematics, k: int) -> Array:
     """(T,) 1 in contact, fading to 0 on both sides over the time a foot takes to land."""
     if not touch.any():
         return np.zeros(len(touch))
     arm_stands = kin.robot.legs[k].is_front and not morphology.rears_up
     fade = ARM_LANDING if arm_stands else FOOT_LANDING
-    away = distance_transform_edt(~touch)
+    away = np.abs(np.arange(len(touch)) - nearest_on(touch))
     u = np.clip(1.0 - away / (fade + 1.0), 0.0, 1.0)
     return u**3 * (10.0 + u * (-15.0 + 6.0 * u))
 
 
-def _support(feet: Array, touch: Array) -> Array:
+def _support(feet: Array, touch: Mask) -> Array:
     """(T, 2) middle of the feet in contact [m]; flight is bridged by a straight line."""
     frames = len(feet)
     known = np.flatnonzero(touch.any(axis=1))

@@ -81,22 +81,26 @@ class RetargetReport:
     def lines(self) -> list[str]:
         """The report as lines of text."""
         stretches = ", ".join(f"{name} {start:.2f} s" for name, start in self.segments.items())
-        return [
-            f"body map         {self.morphology_reason}",
-            f"length           {self.duration:.2f} s ({stretches})",
-            f"feet follow      {100 * self.tracking_mean:.1f} cm mean, {100 * self.tracking_max:.1f} cm max; "
-            f"base orientation {np.degrees(self.tilt_error_mean):.1f} deg mean",
-            f"foot slide       {100 * self.foot_slide_mean:.2f} cm/s mean, {100 * self.foot_slide_max:.1f} cm "
-            "at most in one contact",
-            f"below the floor  {1000 * self.penetration_max:.1f} mm at most",
-            f"joint limits     {self.joint_limit_violations} violations, nearest {self.joint_limit_margin:.3f} rad",
-            f"joint speed      {self.velocity_violations} violations, {self.velocity_use_max:.0%} of a limit at most",
-            f"balance          pressure point {100 * self.pressure_mean:.1f} cm mean, "
-            f"{100 * self.pressure_p90:.1f} cm p90, {100 * self.pressure_max:.1f} cm max outside the feet",
-            f"forces           friction {self.friction_p90:.2f} p90, "
-            f"weight {self.load_min:.2f} to {self.load_max:.2f}, yaw moment {self.yaw_moment_p90:.1f} Nm p90, flight {self.flight:.0%}",
-            *[f"worst            {text}" for text in self.worst],
+        cm = lambda metres, digits=1: f"{100 * metres:.{digits}f} cm"  # noqa: E731
+        rows = [
+            ("body map", self.morphology_reason),
+            ("length", f"{self.duration:.2f} s ({stretches})"),
+            ("feet follow", f"{cm(self.tracking_mean)} mean, {cm(self.tracking_max)} max"),
+            ("base follows", f"{np.degrees(self.tilt_error_mean):.1f} deg mean"),
+            ("foot slide", f"{cm(self.foot_slide_mean, 2)}/s mean, {cm(self.foot_slide_max)} at most in one contact"),
+            ("below the floor", f"{1000 * self.penetration_max:.1f} mm at most"),
+            ("joint limits", f"{self.joint_limit_violations} violations, nearest {self.joint_limit_margin:.3f} rad"),
+            ("joint speed", f"{self.velocity_violations} violations, {self.velocity_use_max:.0%} of a limit at most"),
+            (
+                "balance",
+                f"pressure point outside the feet by {cm(self.pressure_mean)} mean, {cm(self.pressure_p90)} p90, "
+                f"{cm(self.pressure_max)} max",
+            ),
+            ("forces", f"weight {self.load_min:.2f} to {self.load_max:.2f}, friction {self.friction_p90:.2f} p90"),
+            ("yaw, flight", f"{self.yaw_moment_p90:.1f} Nm p90, {self.flight:.0%} of the time"),
+            *[("worst", text) for text in self.worst],
         ]
+        return [f"{label:16s} {text}" for label, text in rows]
 
 
 def measure(

@@ -53,7 +53,7 @@ class Targets:
         """Frame ``t`` (negative counts from the end), repeated ``count`` times."""
         return Targets(**{f.name: np.repeat(getattr(self, f.name)[t][None], count, axis=0) for f in fields(self)})
 
-    def with_(self, **changes: Array) -> Targets:
+    def with_(self, **changes: NDArray) -> Targets:
         """Copy with some fields replaced."""
         return replace(self, **changes)
 

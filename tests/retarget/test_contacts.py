@@ -1,0 +1,66 @@
+import numpy as np
+
+from lagoon.retarget.body import Body
+from lagoon.retarget.config import RetargetConfig
+from lagoon.retarget.contacts import detect, nearest_on, pin, stretches
+from lagoon.retarget.morphology import MORPHOLOGIES
+
+CONFIG = RetargetConfig()
+
+
+def contacts_of(go2, human, morphology="upright"):
+    body = Body.of(human, 50.0)
+    return body, detect(body, go2, MORPHOLOGIES[morphology], CONFIG)
+
+
+def test_somebody_who_stands_is_planted_on_both_feet_only(go2, people):
+    _, contacts = contacts_of(go2, people["waving"]())
+    np.testing.assert_array_equal(contacts.touch.all(axis=0), [False, False, True, True])
+    assert contacts.planted
+    assert not contacts.hands_carry
+    assert contacts.smoothing(CONFIG) == CONFIG.smoothing_planted
+
+
+def test_a_lifted_foot_is_not_in_contact(go2, people):
+    body, contacts = contacts_of(go2, people["marching"]())
+    left, right = (body.joints[f"{side}_ankle"][:, 2] - 0.08 for side in ("left", "right"))
+    assert not contacts.planted
+    assert not contacts.touch[left > 0.08, 2].any()
+    assert not contacts.touch[right > 0.08, 3].any()
+    assert contacts.touch[:, 2:].any(axis=1).all()
+    assert contacts.touch[left < 0.01, 2].mean() > 0.9
+    assert contacts.smoothing(CONFIG) == CONFIG.smoothing_stepping
+
+
+def test_a_foot_that_swings_low_and_fast_is_not_in_contact(go2, people):
+    human = people["standing"](frames=41)
+    slow = human.joint_pos_w.copy()
+    foot = [human.joint_names.index(f"left_{name}") for name in ("ankle", "foot")]
+    slow[:, foot, 0] += 2.5 * np.clip(np.arange(41) / 20 - 0.8, 0, 0.3)[:, None]
+    slow[:, foot, 2] += 0.03 * np.sin(np.pi * np.clip((np.arange(41) / 20 - 0.8) / 0.3, 0, 1))[:, None]
+    _, contacts = contacts_of(go2, type(human)(20.0, human.joint_names, slow))
+    assert not contacts.touch[48, 2]
+    assert contacts.touch[20, 2]
+    assert contacts.touch[80, 2]
+
+
+def test_hanging_arms_stand_on_four_legs(go2, people):
+    _, contacts = contacts_of(go2, people["waving"](), "four_legged")
+    middle = len(contacts.touch) // 2
+    np.testing.assert_array_equal(contacts.touch[middle], [True, False, True, True])
+    assert contacts.touch[0].all()
+
+
+def test_hands_on_the_floor_carry(go2, people):
+    _, contacts = contacts_of(go2, people["crawling"](), "four_legged")
+    assert contacts.hands_carry
+    assert contacts.touch.all()
+
+
+def test_stretches_and_pinning():
+    mask = np.array([False, True, True, False, True, False])
+    assert stretches(mask) == [(1, 3), (4, 5)]
+    assert stretches(np.zeros(3, bool)) == []
+    path = np.array([[0.0, 0], [1, 1], [3, 1], [9, 9], [5, 5], [6, 6]])
+    np.testing.assert_allclose(pin(path, mask), [[0, 0], [2, 1], [2, 1], [9, 9], [5, 5], [6, 6]])
+    np.testing.assert_array_equal(nearest_on(mask), [1, 1, 2, 2, 4, 4])
