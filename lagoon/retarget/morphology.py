@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 TALL = 0.55
 """A person whose hips are higher than this share of the leg length above the lower ankle is on their feet."""
-SHARE = 0.4
+SHARE = 0.5
 """Auto chooses upright when the person is up for at least this share of the clip, and at both ends."""
 
 
@@ -54,10 +54,9 @@ def choose_morphology(body: Body, wish: str, hand_height: float) -> tuple[Morpho
     """Return the map and, in words, why.
 
     Rule for ``auto``: a person is *up* in a frame when the hips are higher than 55 % of the leg length
-    above the lower ankle and no hand is near the floor.
-    Up for at least 40 % of the clip and in its first and last frame: upright, otherwise four-legged. So
-    waving, bowing, kicking and a cartwheel rear the robot up; crawling, push-ups, sitting down, falling
-    and handstands do not.
+    above the lower ankle and no hand is near the floor. Up for at least half of the clip and in its
+    first and last frame: upright, otherwise four-legged. So waving, bowing, kicking and a cartwheel rear
+    the robot up; crawling, push-ups, sitting down, rolling and falling do not.
 
     Args:
         body: the person.

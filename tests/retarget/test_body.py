@@ -43,7 +43,7 @@ def test_every_missing_joint_is_named(people):
 
 def test_a_person_without_size_is_refused(people):
     human = people["standing"]()
-    with pytest.raises(BadInputError, match="hip-knee-ankle is 0.0000 m long"):
+    with pytest.raises(BadInputError, match=r"hip-knee-ankle is 0\.0000 m long"):
         Body.of(HumanMotion(20.0, human.joint_names, human.joint_pos_w * 1e-6), 50.0)
 
 
