@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lagoon.retarget.scaling import longest_leg
 from lagoon.robot import RobotSpec
-from lagoon.sim.model import COLLISION_GROUP, Addresses, build_model
+from lagoon.sim.model import CHECKING, COLLISION_GROUP, TRAINING, Addresses, PhysicsConfig, build_model
 
 Array = NDArray[np.float64]
 
@@ -99,15 +99,39 @@ class Kinematics:
         )
 
 
-_MODELS: dict[tuple[str, int], mujoco.MjModel] = {}
+_MODELS: dict[tuple[str, int, PhysicsConfig], mujoco.MjModel] = {}
 
 
-def _model(robot: RobotSpec) -> mujoco.MjModel:
-    """Compile once per description file and process."""
-    key = (str(robot.model_path), robot.model_path.stat().st_mtime_ns)
+def _model(robot: RobotSpec, physics: PhysicsConfig = TRAINING) -> mujoco.MjModel:
+    """Compile once per description file, purpose and process."""
+    key = (str(robot.model_path), robot.model_path.stat().st_mtime_ns, physics)
     if key not in _MODELS:
-        _MODELS[key] = build_model(robot)
+        _MODELS[key] = build_model(robot, physics)
     return _MODELS[key]
+
+
+def self_collisions(robot: RobotSpec, qpos: Array) -> list[tuple[int, str, str]]:
+    """Find where the robot touches itself, with all its collision shapes.
+
+    Args:
+        robot: the robot.
+        qpos: (T, nq) configurations.
+
+    Returns:
+        Frame and the names of both shapes, one entry for each touching pair, ascending in time.
+    """
+    model = _model(robot, CHECKING)
+    data = mujoco.MjData(model)
+    floor = model.geom("floor").id
+    found = []
+    for t, row in enumerate(qpos):
+        data.qpos[:] = row
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_collision(model, data)
+        for a, b in data.contact.geom[: data.ncon]:
+            if floor not in (a, b):
+                found.append((t, model.geom(a).name, model.geom(b).name))
+    return found
 
 
 def _clearance_points(model: mujoco.MjModel, base: int) -> list[ClearancePoint]:

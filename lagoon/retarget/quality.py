@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lagoon.motion.robot_motion import RobotMotion, velocity
 from lagoon.retarget.balance import LEAST_LOAD, Dynamics, dynamics, nearest_in_support
-from lagoon.retarget.kinematics import Kinematics
+from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.targets import Targets
 from lagoon.robot import RobotSpec
 
@@ -69,6 +69,8 @@ class RetargetReport:
     """Largest vertical force as a share of the weight."""
     yaw_moment_p90: float
     """90th percentile of the needed moment about the vertical [Nm]; point feet give little."""
+    self_collisions: int
+    """Number of frames in which the robot touches itself."""
     flight: float
     """Share of frames without any contact."""
     worst: tuple[str, ...]
@@ -89,6 +91,7 @@ class RetargetReport:
             ("base follows", f"{np.degrees(self.tilt_error_mean):.1f} deg mean"),
             ("foot slide", f"{cm(self.foot_slide_mean, 2)}/s mean, {cm(self.foot_slide_max)} at most in one contact"),
             ("below the floor", f"{1000 * self.penetration_max:.1f} mm at most"),
+            ("self-collision", f"{self.self_collisions} frames"),
             ("joint limits", f"{self.joint_limit_violations} violations, nearest {self.joint_limit_margin:.3f} rad"),
             ("joint speed", f"{self.velocity_violations} violations, {self.velocity_use_max:.0%} of a limit at most"),
             (
@@ -135,6 +138,7 @@ def measure(
     loaded = needs.force[:, 2] > LEAST_LOAD * needs.weight
     friction = np.linalg.norm(needs.force[:, :2], axis=1) / np.maximum(needs.force[:, 2], LEAST_LOAD * needs.weight)
     load = needs.force[:, 2] / needs.weight
+    touches = self_collisions(robot, qpos)
     known = np.isfinite(outside)
     held = outside[known] if known.any() else np.zeros(1)
     return RetargetReport(
@@ -159,8 +163,9 @@ def measure(
         load_min=float(load.min()),
         load_max=float(load.max()),
         yaw_moment_p90=float(np.percentile(np.abs(needs.moment[:, 2]), 90)),
+        self_collisions=len({t for t, _, _ in touches}),
         flight=float(1.0 - motion.foot_contact.any(axis=1).mean()),
-        worst=_worst(motion, robot, outside, clearance, speed_use, kin),
+        worst=(*_worst(motion, robot, outside, clearance, speed_use, kin), *_first_touch(motion, touches)),
     )
 
 
@@ -215,6 +220,13 @@ def _segment_times(motion: RobotMotion) -> dict[str, float]:
     for name, start in zip(motion.segment_names, motion.segment_starts, strict=True):
         times["end" if name in times else name] = float(start) / motion.fps
     return times
+
+
+def _first_touch(motion: RobotMotion, touches: list[tuple[int, str, str]]) -> tuple[str, ...]:
+    if not touches:
+        return ()
+    t, a, b = touches[0]
+    return (f"{t / motion.fps:.2f} s ({motion.segment_at(t)}): {a} touches {b}",)
 
 
 def _worst(

@@ -86,6 +86,16 @@ def test_violations_are_counted(still, go2):
     assert any("FL_calf_joint moves at 207% of its speed limit" in text for text in report.worst)
 
 
+def test_a_robot_that_touches_itself_is_told(still, go2):
+    joints = np.array(still.joint_pos)
+    # Both hind legs turned inward as far as they go.
+    joints[5, [6, 9]] = [-1.0, 1.0]
+    report = measure(dataclasses.replace(still, joint_pos=joints), go2)
+    assert report.self_collisions == 1
+    assert report.worst[-1].startswith("0.10 s (motion): RL")
+    assert measure(still, go2).self_collisions == 0
+
+
 def test_joint_order_of_the_file_does_not_matter(still, go2):
     order = np.random.default_rng(0).permutation(12)
     joints = np.array(still.joint_pos) + 0.1 * np.sin(np.arange(40))[:, None] * np.arange(12)
