@@ -55,9 +55,11 @@ class RewardConfig:
 class TerminationConfig:
     """When an episode counts as failed. Only errors that the actor can sense end an episode."""
 
-    max_tilt: float = 0.6
-    """Largest angle between the gravity directions of robot and reference [rad]; tight limits are essential."""
-    max_height_error: float = 0.2
+    max_tilt: float = 0.3
+    """Largest angle between the gravity directions of robot and reference [rad]. Tight limits keep the samples
+    where balance can still be learned: from 0.6 to 0.3 the upright wave went from 0 to 94 % after 1.6 M steps;
+    at 0.2 it learned nothing."""
+    max_height_error: float = 0.12
     """Largest base height error [m]."""
     max_heading_error: float = 1.5
     """Largest heading error relative to the start [rad]."""
@@ -117,7 +119,7 @@ class TaskConfig:
     """Past frames in the actor's observation; one pays for itself as soon as actions are delayed."""
     lookahead: tuple[int, ...] = (1, 4, 8)
     """Reference frames ahead of now that the actor sees [control steps]."""
-    start_share: float = 0.5
+    start_share: float = 0.2
     """Share of the resets that begin at frame 0; the rest begin at a random frame of the reference."""
     hold: float = 0.5
     """Time that the last pose is held at the end of an episode [s]."""
@@ -155,7 +157,7 @@ class TrainConfig:
     """Observations, actions, rewards, terminations."""
     randomization: RandomizationConfig = field(default_factory=RandomizationConfig)
     """Domain randomization."""
-    ppo: PPOConfig = field(default_factory=PPOConfig)
+    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(total_steps=6_000_000, std_start=0.35, std_end=0.06))
     """Learning algorithm and its budget."""
     check_every: float = 0.1
     """Share of the training between two checks with the deterministic policy, from the start pose."""

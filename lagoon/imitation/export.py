@@ -83,7 +83,7 @@ def to_onnx(graph: PolicyGraph, joints: int) -> bytes:
         torch.onnx.export(
             graph,
             example,
-            buffer,
+            buffer,  # type: ignore[arg-type] (the tracing exporter takes a buffer)
             input_names=list(INPUT_NAMES),
             output_names=list(OUTPUT_NAMES),
             dynamic_axes={name: {0: "batch"} for name in (*INPUT_NAMES, *OUTPUT_NAMES)},

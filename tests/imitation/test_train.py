@@ -1,0 +1,50 @@
+"""Training writes what it promises, learns, and goes on where it stopped."""
+
+import json
+
+import pytest
+import torch
+import yaml
+
+from lagoon.engine.config import PPOConfig
+from lagoon.errors import BadInputError
+from lagoon.imitation.config import TrainConfig
+from lagoon.imitation.train import train, trained
+
+SMALL = PPOConfig(num_envs=16, horizon=16, total_steps=1024, workers=1, tensorboard=False, hidden=(32, 16))
+
+
+def test_training_folder_and_checks(robot, make_crouch, tmp_path):
+    said = []
+    checkpoint = train(
+        make_crouch(), robot, TrainConfig(ppo=SMALL, check_trials=4), tmp_path, 1, lambda f, m="": said.append((f, m))
+    )
+    assert checkpoint.path.is_file() and checkpoint.facts["finished"]
+    assert yaml.safe_load((tmp_path / "config.yaml").read_text())["ppo"]["num_envs"] == 16
+    checks = [json.loads(line) for line in (tmp_path / "checks.jsonl").read_text().splitlines()]
+    assert checks[-1]["fraction"] == 1.0 and checks[-1]["survival"] == 1.0
+    assert "survive" in said[-1][1] and said[-1][0] == 1.0
+    assert trained(tmp_path).path == checkpoint.path
+
+
+def test_finished_training_is_not_repeated(robot, make_crouch, tmp_path):
+    config = TrainConfig(ppo=SMALL, check_trials=4)
+    first = train(make_crouch(), robot, config, tmp_path, 1)
+    again = train(make_crouch(), robot, config, tmp_path, 1)
+    assert again.path == first.path
+    assert all(torch.equal(again.tensors[name], first.tensors[name]) for name in first.tensors)
+
+
+def test_no_checkpoint_says_what_to_type(tmp_path):
+    with pytest.raises(BadInputError, match="lagoon train"):
+        trained(tmp_path)
+
+
+def test_learning_raises_the_reward(robot, make_crouch, tmp_path):
+    """Start poses are disturbed, so there is something to learn; a few iterations must show it."""
+    config = TrainConfig(
+        ppo=PPOConfig(num_envs=64, horizon=16, total_steps=30_000, workers=1, tensorboard=False, std_start=0.3)
+    )
+    train(make_crouch(), robot, config, tmp_path, 0)
+    rewards = [json.loads(line)["train/reward"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert sum(rewards[-5:]) / 5 > sum(rewards[:5]) / 5 + 0.05
