@@ -62,7 +62,7 @@ def load(source: Path, kind: type[T]) -> T:
         array = arrays[field.name]
         if array.dtype.kind == "U":
             text = array.item() if array.ndim == 0 else tuple(str(item) for item in array)
-            values[field.name] = json.loads(text) if str(field.type).startswith("dict") else text
+            values[field.name] = json.loads(str(text)) if str(field.type).startswith("dict") else text
         else:
             values[field.name] = array.item() if array.ndim == 0 else array
     return kind(**values)
