@@ -11,6 +11,7 @@ pendulum as in Kajita et al. 2003, "Biped walking pattern generation by using pr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import mujoco
 import numpy as np
@@ -132,9 +133,17 @@ def nearest_in_support(point: Array, feet: Array) -> Array:
 
 
 def _inside(point: Array, feet: Array) -> bool:
-    centre = feet.mean(axis=0)
-    order = np.argsort(np.arctan2(*(feet - centre).T[::-1]))
-    ring = feet[order]
-    edge = np.roll(ring, -1, axis=0) - ring
-    to_point = point - ring
-    return bool(np.all(edge[:, 0] * to_point[:, 1] - edge[:, 1] * to_point[:, 0] >= -1e-12))
+    """True when the point lies in a triangle of three of the feet; together they make up the hull."""
+    for a, b, c in combinations(feet, 3):
+        area = _cross(b - a, c - a)
+        if abs(area) < 1e-12:
+            # Three feet in a line: the edges between them are looked at by the caller.
+            continue
+        sides = (_cross(b - a, point - a), _cross(c - b, point - b), _cross(a - c, point - c))
+        if all(side * np.sign(area) >= -1e-12 for side in sides):
+            return True
+    return False
+
+
+def _cross(a: Array, b: Array) -> float:
+    return float(a[0] * b[1] - a[1] * b[0])

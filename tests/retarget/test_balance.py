@@ -70,6 +70,8 @@ SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
         ([0.2, 0.3], SQUARE, [0.2, 0.3]),
         ([2.0, 0.5], SQUARE, [1.0, 0.5]),
         ([0.9, 0.9], SQUARE[:3], [0.5, 0.5]),
+        # One foot inside the triangle of the others: the support is the triangle all the same.
+        ([0.4, 0.4], np.vstack([SQUARE[:3], [0.1, 0.1]]), [0.4, 0.4]),
     ],
 )
 def test_nearest_point_of_the_support(point, feet, expected):
