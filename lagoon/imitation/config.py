@@ -161,5 +161,5 @@ class TrainConfig:
     """Learning algorithm and its budget."""
     check_every: float = 0.1
     """Share of the training between two checks with the deterministic policy, from the start pose."""
-    check_trials: int = 64
+    check_trials: int = 32
     """Robots in such a check."""

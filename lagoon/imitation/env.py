@@ -8,6 +8,7 @@ reference give the reward.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import torch
@@ -100,7 +101,9 @@ class TrackingEnv:
         late = self.errors.delay.unsqueeze(-1)
         targets = torch.stack([torch.where(late > s, self.prev_target, target) for s in range(self.backend.substeps)])
         self._push()
+        before = time.process_time()
         diverged = self.backend.step(targets)
+        physics_ms = 1e3 * (time.process_time() - before)
         state = self.backend.state()
         if diverged.any():
             self._park(diverged, state)
@@ -124,6 +127,7 @@ class TrackingEnv:
             "foot_error": (error.foot_pos_sq / len(self.robot.legs)).sqrt().mean().item(),
             "tilt_error": error.tilt.mean().item(),
             "height_error": error.height.mean().item(),
+            "physics_ms": physics_ms,
         }
         if len(done_ids):
             ended_well = truncated[done_ids].float()
