@@ -70,8 +70,19 @@ def test_every_target_is_listed_by_help() -> None:
     assert phony and listed == set(phony[1].split())
 
 
-def test_continuous_integration_checks_and_tests() -> None:
-    path = ROOT / ".ci" / "run"
-    text = path.read_text()
-    assert os.access(path, os.X_OK)
-    assert "set -euo pipefail" in text and "make check\n" in text and text.rstrip().endswith("make test")
+@pytest.mark.parametrize(("check", "test", "code"), [(0, 0, 0), (3, 0, 3), (0, 4, 4), (3, 4, 4)])
+def test_continuous_integration_runs_checks_and_tests_and_needs_both(
+    tmp_path: Path, check: int, test: int, code: int
+) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    fake = tmp_path / "bin" / "make"
+    fake.parent.mkdir()
+    fake.write_text(
+        f'#!/bin/bash\necho "$1 $OMP_NUM_THREADS"\ncase $1 in check) exit {check};; test) exit {test};; esac\n'
+    )
+    fake.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"}
+    words = [str(tmp_path / ".ci" / "run")]
+    done = subprocess.run(words, cwd="/", env=environment, capture_output=True, text=True, timeout=30)
+    assert done.stdout.splitlines() == ["install 1", "check 1", "test 1"] and done.returncode == code
