@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import CorruptFileError, require
 from lagoon.paths import atomic_path
+from lagoon.text2motion import plausibility
 from lagoon.text2motion.config import FPS
 from lagoon.text2motion.corpus import Example
 from lagoon.text2motion.text_encoder import Encoding
@@ -38,6 +39,8 @@ class Nearest:
     """Cosine of the two sentence vectors."""
     seconds: float
     """Median duration of its motions [s]."""
+    activity: NDArray[np.float64]
+    """(4,) how much its motions usually move [m/s], see plausibility.activity."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class CommandBank:
     """What each one's motion shows."""
     seconds: NDArray[np.float64]
     """(K,) median duration of each one's motions [s]."""
+    activity: NDArray[np.float64]
+    """(K, 4) median activity of each one's motions [m/s]."""
     vectors: NDArray[np.int8]
     """(K, 384) sentence vectors; each row is scaled to the range of 8 bits."""
 
@@ -63,7 +68,10 @@ class CommandBank:
         rows = self.vectors.astype(np.float32)
         similarity = rows @ sentence / np.maximum(np.linalg.norm(rows, axis=1), 1e-9)
         order = np.argsort(-similarity, kind="stable")[:count]
-        return [Nearest(self.texts[i], self.verbs[i], float(similarity[i]), float(self.seconds[i])) for i in order]
+        return [
+            Nearest(self.texts[i], self.verbs[i], float(similarity[i]), float(self.seconds[i]), self.activity[i])
+            for i in order
+        ]
 
     def duration(self, sentence: NDArray[np.float32]) -> float:
         """Predicted duration [s]: of the nearest text if it is nearly the same, else the median of the nearest."""
@@ -76,7 +84,7 @@ class CommandBank:
         save_file = require("safetensors.numpy", "text2motion").save_file
         with atomic_path(path) as temporary:
             save_file(
-                {"vectors": np.ascontiguousarray(self.vectors), "seconds": np.ascontiguousarray(self.seconds)},
+                {"vectors": self.vectors, "seconds": self.seconds, "activity": self.activity},
                 str(temporary),
                 metadata={"texts": "\n".join(self.texts), "verbs": "\n".join(self.verbs)},
             )
@@ -92,18 +100,18 @@ class CommandBank:
         try:
             with safe_open(str(path), framework="np") as file:
                 header = file.metadata()
-                vectors, seconds = file.get_tensor("vectors"), file.get_tensor("seconds")
+                vectors, seconds, activity = (file.get_tensor(name) for name in ("vectors", "seconds", "activity"))
             texts, verbs = tuple(header["texts"].split("\n")), tuple(header["verbs"].split("\n"))
         except Exception as error:
             raise CorruptFileError(
                 f"The list of known commands {path} cannot be read ({error}). Restore the model folder."
             ) from error
-        if not len(texts) == len(verbs) == len(vectors) == len(seconds):
+        if not len(texts) == len(verbs) == len(vectors) == len(seconds) == len(activity):
             raise CorruptFileError(
                 f"{path} holds {len(texts)} texts for {len(vectors)} vectors; expected as many of each. "
                 "Restore the model folder."
             )
-        return CommandBank(texts, verbs, seconds.astype(np.float64), vectors)
+        return CommandBank(texts, verbs, seconds.astype(np.float64), activity.astype(np.float64), vectors)
 
 
 def quantise(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
@@ -115,12 +123,15 @@ def quantise(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
 def build_bank(examples: list[Example], encodings: Mapping[str, Encoding]) -> CommandBank:
     """Bank of the texts of plain and counted examples, without the polite variants of the same words."""
     seconds: dict[str, list[float]] = {}
+    moved: dict[str, list[NDArray[np.float64]]] = {}
     verbs: dict[str, str] = {}
     for e in examples:
         if e.kind in ("plain", "count"):
+            activity = plausibility.activity(e.joint_pos_w)
             for text in e.texts:
                 if text == core(text):
                     seconds.setdefault(text, []).append((len(e.joint_pos_w) - 1) / FPS)
+                    moved.setdefault(text, []).append(activity)
                     verbs.setdefault(text, e.verb)
     texts = sorted(seconds)
     vectors = np.stack([encodings[text].sentence for text in texts])
@@ -128,5 +139,6 @@ def build_bank(examples: list[Example], encodings: Mapping[str, Encoding]) -> Co
         tuple(texts),
         tuple(verbs[text] for text in texts),
         np.array([np.median(seconds[text]) for text in texts]),
+        np.array([np.median(moved[text], axis=0) for text in texts]),
         quantise(vectors),
     )

@@ -35,15 +35,15 @@ class GenerateConfig:
     """Name of a folder in assets/models, or a path to a folder with model.yaml and weights.safetensors."""
     duration: float | None = None
     """Length of the motion [s]; None predicts it from the nearest known commands, within 2 to 8 s."""
-    guidance: float = 2.0
+    guidance: float = 2.5
     """Classifier-free guidance scale; 1 is plain conditional sampling, more follows the words more strictly."""
-    temperature: float = 0.8
+    temperature: float = 1.0
     """Softmax temperature; lower is closer to the most likely motion, higher is more varied."""
-    top_p: float = 0.9
+    top_p: float = 0.98
     """Nucleus: only the likeliest tokens that together hold this probability are drawn."""
-    candidates: int = 6
+    candidates: int = 12
     """Motions sampled for one command; the most plausible one is returned."""
-    match_weight: float = 0.25
+    match_weight: float = 2.0
     """Score [plausibility units per nat per token] for how much the words raise a candidate's probability."""
     force: bool = False
     """Generate even if the command is far from everything known."""

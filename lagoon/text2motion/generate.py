@@ -25,6 +25,8 @@ from lagoon.text2motion.model import Model, load_model
 from lagoon.text2motion.text_encoder import default_encoder
 from lagoon.text2motion.texts import text_batch
 
+ACTIVITY_COST = 24.0
+"""Cost per unit of plausibility.unlike: a wave that moves half as much as waves do weighs as much as a bad slide."""
 CORRECTION_COST = 20.0
 """Cost per metre that clean-up had to move the standing feet: 5 cm weigh as much as a slide of 0.15 m/s."""
 
@@ -116,10 +118,13 @@ def candidates(
         without = model.transformer.log_prob(codes, lengths, text.without_text())
         decoded = model.tokenizer.decode(codes).double().numpy()[:, :frames]
     match = ((with_words - without) / steps / model.config.groups).tolist()
+    usual = reading.nearest[0].activity
     found = []
     for rows, words in zip(decoded, match, strict=True):
         grounded = ground(rows, model.bone_lengths, model.rest, config.settle)
         cost = plausibility.measure(grounded.joint_pos_w).cost + CORRECTION_COST * grounded.correction
+        # Likely tokens are still ones: without this, the best looking wave is often an arm held up.
+        cost += ACTIVITY_COST * plausibility.unlike(plausibility.activity(grounded.joint_pos_w), usual)
         found.append(Candidate(grounded.joint_pos_w, cost, float(words), grounded))
     return found
 

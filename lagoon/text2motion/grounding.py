@@ -25,6 +25,8 @@ SMOOTH_FRAMES = 0.8
 """Width of the Gaussian over the decoded features [frames of 50 ms]; takes out the seams between token steps."""
 PLANTED_SHARE, PLANTED_TRAVEL, PLANTED_LIFT = 0.85, 0.10, 0.06
 """Feet stay for the whole motion if they touch this share of it, move less [m] and rise less [m] than this."""
+SETTLE_DISTANCE = 0.15
+"""Mean distance [m] of the joints from the relaxed stand within which an end is blended into it."""
 MOST_STRETCH = 0.999
 """Share of the leg's full length that it may be straightened to."""
 
@@ -121,11 +123,12 @@ def ground(decoded: Array, lengths: Array, rest: Array, settle: bool = True) -> 
         and np.percentile(risen, 95) < PLANTED_LIFT
         and centre[:, 2].max() < features.CONTACT_HEIGHT[0]
     )
+    stand = None
     if planted:
         contact = np.ones_like(contact)
         if settle:
-            pos = _settled(pos, lengths, rest)
-    pos, correction = _pinned(pos, contact, rows[:, features.CONTACTS], lengths, rest)
+            pos, stand = _settled(pos, lengths, rest)
+    pos, correction = _pinned(pos, contact, rows[:, features.CONTACTS], lengths, rest, stand)
     pos = _lift(features.canonical(pos))
     return Grounded(pos, contact, correction, planted)
 
@@ -141,26 +144,39 @@ def _lift(pos: Array) -> Array:
     return out
 
 
-def _settled(pos: Array, lengths: Array, rest: Array, frames: int = 10) -> Array:
-    """Blend both ends into the relaxed stand where they are near it."""
-    out = pos.copy()
+def _settled(pos: Array, lengths: Array, rest: Array, frames: int = 10) -> tuple[Array, Array | None]:
+    """Blend both ends into one relaxed stand, where the motion is near it.
+
+    Returns:
+        The motion, and the stand (22, 3) [m] in world whose feet it should keep, if it starts in it.
+    """
+    yaw = features.heading(pos[:2])[0]
+    stand = rest.copy()
+    stand[:, :2] = features.turn(stand[:, :2], np.full(len(stand), yaw)) + pos[0, 0, :2]
+    out, kept = pos.copy(), None
     for reverse in (False, True):
         view = out[::-1] if reverse else out
-        yaw = features.heading(view[:2])[0]
-        stand = rest.copy()
-        stand[:, :2] = features.turn(stand[:, :2], np.full(len(stand), yaw)) + view[0, 0, :2]
         gap = stand - view[0]
-        if np.linalg.norm(gap, axis=-1).mean() < 0.15:
+        if np.linalg.norm(gap, axis=-1).mean() < SETTLE_DISTANCE:
+            kept = kept if reverse else stand
             count = min(frames, len(view) // 3)
             fade = 0.5 + 0.5 * np.cos(np.pi * np.arange(count) / max(count, 1))
             view[:count] += gap * fade[:, None, None]
-    return constrain_bones(out, lengths)
+    return constrain_bones(out, lengths), kept
 
 
 def _pinned(
-    pos: Array, contact: NDArray[np.bool_], probability: Array, lengths: Array, rest: Array
+    pos: Array,
+    contact: NDArray[np.bool_],
+    probability: Array,
+    lengths: Array,
+    rest: Array,
+    stand: Array | None = None,
 ) -> tuple[Array, float]:
-    """Hold standing feet in place by bending the legs, and sink the pelvis where a leg is too short."""
+    """Hold standing feet in place by bending the legs, and sink the pelvis where a leg is too short.
+
+    Each standing foot is held where it is on average, or where it is in ``stand`` if that is given.
+    """
     frames = len(pos)
     offsets, moved = [], []
     for side, (_, _, ankle, foot) in enumerate(LEGS):
@@ -171,6 +187,7 @@ def _pinned(
             flat = probability[chosen, side].mean() > 0.5 or contact[:, side].all()
             joint, height = (ankle, rest[ankle, 2]) if flat else (foot, rest[foot, 2])
             target = np.append(np.median(pos[chosen, joint, :2], axis=0), height)
+            target = target if stand is None else stand[joint]
             offset[chosen] = target - pos[chosen, joint]
             known[chosen] = True
         if known.any():
@@ -188,7 +205,7 @@ def _pinned(
     for side, (hip, knee, ankle, foot) in enumerate(LEGS):
         toe = pos[:, foot] - pos[:, ankle]
         if contact[:, side].all():
-            flat = toe.mean(0)
+            flat = toe.mean(0) if stand is None else stand[foot] - stand[ankle]
             flat[2] = rest[foot, 2] - rest[ankle, 2]
             flat[:2] *= np.sqrt(max(lengths[foot - 1] ** 2 - flat[2] ** 2, 0.0)) / np.linalg.norm(flat[:2])
             toe = np.broadcast_to(flat, toe.shape)

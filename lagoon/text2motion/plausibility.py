@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.text2motion import features
 from lagoon.text2motion.config import FPS
 from lagoon.text2motion.dataset import jitter, slide
@@ -63,6 +64,28 @@ def measure(joint_pos_w: NDArray[np.float64]) -> Plausibility:
         jerk=float(jerk),
         flight=max(0.0, longest / FPS - LONGEST_FLIGHT),
     )
+
+
+def activity(joint_pos_w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much a motion (T, 22, 3) moves: mean speeds [m/s] (4,).
+
+    Of the busier wrist and of the busier ankle relative to the pelvis, of the head relative to the pelvis,
+    and of the pelvis itself; the same for a motion and its mirror image.
+    """
+    pos = np.asarray(joint_pos_w, float)
+    local = pos - pos[:, :1]
+    local[:, 0] = pos[:, 0]
+    speed = np.linalg.norm(np.diff(local, axis=0), axis=-1).mean(0) * FPS
+    at = lambda *names: max(speed[JOINT_NAMES.index(name)] for name in names)  # noqa: E731
+    return np.array([at("left_wrist", "right_wrist"), at("left_ankle", "right_ankle"), at("head"), at("pelvis")])
+
+
+def unlike(made: NDArray[np.float64], usual: NDArray[np.float64]) -> float:
+    """How far an activity (4,) is from the usual one of its kind: mean absolute logarithm of their ratio.
+
+    Speeds well below 0.15 m/s count as rest: a generated stand is never quite still.
+    """
+    return float(np.abs(np.log((made + 0.15) / (usual + 0.15))).mean())
 
 
 def contact_share(joint_pos_w: NDArray[np.float64]) -> float:

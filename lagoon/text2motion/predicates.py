@@ -26,12 +26,8 @@ def joint(pos: Array, name: str) -> Array:
 
 
 def swings(signal: Array, size: float) -> int:
-    """Number of turning points of a signal that stand out by ``size``, ups and downs together."""
-    padded = np.concatenate([[signal.min() - 1], signal, [signal.min() - 1]])
-    ups = find_peaks(padded, prominence=size)[0]
-    padded = np.concatenate([[-signal.max() - 1], -signal, [-signal.max() - 1]])
-    downs = find_peaks(padded, prominence=size)[0]
-    return len(ups) + len(downs)
+    """Number of turning points of a signal that stand out by ``size``, ups and downs together, the ends not counted."""
+    return sum(len(find_peaks(sign * signal, prominence=size)[0]) for sign in (1.0, -1.0))
 
 
 def feet_stay(pos: Array, most: float = 0.15) -> bool:
@@ -125,12 +121,12 @@ def kick(pos: Array) -> bool:
 
 
 def punch(pos: Array) -> bool:
-    """A wrist shoots away from its shoulder at 1.5 m/s or more to an almost straight arm, at chest height."""
+    """A wrist shoots away from its shoulder at 0.9 m/s or more to an almost straight arm, at chest height."""
     for side in ("left", "right"):
         arm = np.linalg.norm(joint(pos, f"{side}_wrist") - joint(pos, f"{side}_shoulder"), axis=-1)
         height = joint(pos, f"{side}_wrist")[:, 2]
-        fast = np.diff(arm) * 20 > 1.2
-        if fast.any() and arm.max() > 0.42 and height[1:][fast].max() > 0.9:
+        fast = np.diff(arm) * 20 > 0.9
+        if fast.any() and arm.max() > 0.4 and height[1:][fast].max() > 0.8:
             return True
     return False
 
@@ -208,9 +204,9 @@ def rises(pos: Array) -> bool:
 
 
 def push_up(pos: Array) -> bool:
-    """The trunk stays level while the neck goes up and down by 10 cm at least once each way."""
+    """The trunk stays level while the neck turns between up and down, 10 cm apart, at least twice."""
     level = np.median(joint(pos, "neck")[:, 2] - joint(pos, "pelvis")[:, 2]) < 0.45
-    return bool(level and np.median(joint(pos, "pelvis")[:, 2]) < 0.55 and swings(joint(pos, "neck")[:, 2], 0.1) >= 3)
+    return bool(level and np.median(joint(pos, "pelvis")[:, 2]) < 0.55 and swings(joint(pos, "neck")[:, 2], 0.1) >= 2)
 
 
 def march(pos: Array) -> bool:

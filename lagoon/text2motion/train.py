@@ -35,31 +35,40 @@ from lagoon.text2motion.train_transformer import likelihood, tokenize, train_tra
 
 def encode_texts(texts: list[str], cache: Path, progress: Progress) -> dict[str, Encoding]:
     """Encode texts once; the cache holds them in half precision, keyed by the texts themselves."""
-    safetensors = require("safetensors", "text2motion")
-    numpy_io = require("safetensors.numpy", "text2motion")
-    if cache.is_file():
-        with safetensors.safe_open(str(cache), framework="np") as file:
-            if json.loads(file.metadata()["texts"]) == texts:
-                states, ends = file.get_tensor("states"), file.get_tensor("ends")
-                sentences = file.get_tensor("sentences").astype(np.float32)
-                parts = np.split(states, ends[:-1])
-                return {
-                    text: Encoding(part.astype(np.float32), sentence, ())
-                    for text, part, sentence in zip(texts, parts, sentences, strict=True)
-                }
-    progress(0.0, f"encoding {len(texts)} texts")
-    encodings = default_encoder().encode(texts)
-    with atomic_path(cache) as temporary:
-        numpy_io.save_file(
-            {
-                "states": np.concatenate([e.states for e in encodings]).astype(np.float16),
-                "ends": np.cumsum([len(e.states) for e in encodings]),
-                "sentences": np.stack([e.sentence for e in encodings]),
-            },
-            str(temporary),
-            metadata={"texts": json.dumps(texts)},
-        )
-    return dict(zip(texts, encodings, strict=True))
+    found = _cached(texts, cache)
+    if found is None:
+        progress(0.0, f"encoding {len(texts)} texts")
+        encodings = default_encoder().encode(texts)
+        save_file = require("safetensors.numpy", "text2motion").save_file
+        with atomic_path(cache) as temporary:
+            save_file(
+                {
+                    "states": np.concatenate([e.states for e in encodings]).astype(np.float16),
+                    "ends": np.cumsum([len(e.states) for e in encodings]),
+                    "sentences": np.stack([e.sentence for e in encodings]),
+                },
+                str(temporary),
+                metadata={"texts": json.dumps(texts)},
+            )
+        # Read back, so that a first run and a resumed one see the same rounding.
+        found = _cached(texts, cache)
+        assert found is not None, "the cache was just written"
+    return found
+
+
+def _cached(texts: list[str], cache: Path) -> dict[str, Encoding] | None:
+    """The encodings of exactly these texts, if the cache holds them."""
+    if not cache.is_file():
+        return None
+    with require("safetensors", "text2motion").safe_open(str(cache), framework="np") as file:
+        if json.loads(file.metadata()["texts"]) != texts:
+            return None
+        states, ends, sentences = (file.get_tensor(key) for key in ("states", "ends", "sentences"))
+    parts = np.split(states, ends[:-1])
+    return {
+        text: Encoding(part.astype(np.float32), sentence, ())
+        for text, part, sentence in zip(texts, parts, sentences, strict=True)
+    }
 
 
 def train(config: TrainConfig, progress: Progress = silent) -> Path:

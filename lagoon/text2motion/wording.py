@@ -19,10 +19,13 @@ _QUESTION = re.compile(
     r"^\s*(what|who|whom|whose|when|where|why|which|how|is|are|was|were|do you|does|did)\b", re.IGNORECASE
 )
 _LIGHT = frozenset(
-    "a an the some do does doing make perform show give take have let try go get start begin execute demonstrate me "
-    "my you your us it with in on at to of and then first perfect good nice big little once twice one two three four five "
-    "six seven eight nine ten eleven twelve fifteen twenty thirty fifty hundred times "
-    "few person someone human".split()
+    # Articles and pronouns, verbs that could be any verb, prepositions, praise, numbers, people.
+    """
+    a an the some me my you your us it do does doing make perform show give take have let try go get start begin
+    execute demonstrate with in on at to of and then first perfect good nice big little few once twice times
+    one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty fifty hundred
+    person someone human
+    """.split()  # noqa: SIM905
 )
 """Words that do not say which motion is meant."""
 

@@ -10,7 +10,7 @@ from lagoon.text2motion import features
 
 def placed(motion: np.ndarray, yaw: float, x: float, y: float) -> np.ndarray:
     out = motion.copy()
-    out[..., :2] = features.turn(motion[..., :2], np.full(motion.shape[:2], yaw)) + (x, y)
+    out[..., :2] = features.turn(motion[..., :2], np.full(motion.shape[:2], yaw)) + np.array([x, y])
     return out
 
 

@@ -66,13 +66,16 @@ def test_starts_over_the_origin_facing_x(people, stand):
 def test_reach_hits_targets_within_reach_and_bends_to_the_same_side(stand):
     hip = np.repeat(stand[None, JOINT_NAMES.index("left_hip")], 20, axis=0)
     knee = hip + (0.1, 0.0, -0.38)
-    target = hip + np.random.default_rng(1).uniform(-0.2, 0.2, (20, 3)) - (0, 0, 0.5)
+    phase = np.linspace(0, 2 * np.pi, 20)
+    target = hip + 0.15 * np.stack([-np.cos(phase), np.sin(phase), np.sin(phase)], axis=-1) - (0, 0, 0.55)
     new_knee, ankle = grounding.reach(hip, knee, target, 0.4, 0.42)
     assert np.abs(ankle - target).max() < 1e-9
     assert np.linalg.norm(new_knee - hip, axis=-1) == pytest.approx(0.4)
     assert np.linalg.norm(new_knee - ankle, axis=-1) == pytest.approx(0.42)
     line = (target - hip) / np.linalg.norm(target - hip, axis=-1, keepdims=True)
-    assert (np.sum((new_knee - hip) * (knee - hip - np.sum((knee - hip) * line, -1, keepdims=True) * line), -1) > 0).all()
+    assert (
+        np.sum((new_knee - hip) * (knee - hip - np.sum((knee - hip) * line, -1, keepdims=True) * line), -1) > 0
+    ).all()
 
 
 def test_reach_stops_at_the_length_of_the_leg():

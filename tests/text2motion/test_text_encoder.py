@@ -35,7 +35,10 @@ def test_padding_changes_nothing(encoder):
 def test_order_is_kept_across_batches(encoder):
     texts = ["a very long text about walking over the hills", "jump", "sit down on the chair", "run"]
     together = encoder.encode(texts, batch=2)
-    assert all(np.allclose(a.sentence, encoder.encode([t])[0].sentence, atol=1e-5) for a, t in zip(together, texts, strict=True))
+    assert all(
+        np.allclose(a.sentence, encoder.encode([t])[0].sentence, atol=1e-5)
+        for a, t in zip(together, texts, strict=True)
+    )
 
 
 def test_like_texts_are_near_and_unlike_ones_far(encoder):
