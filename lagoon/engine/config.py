@@ -48,7 +48,7 @@ class PPOConfig:
     """Weight of the value loss."""
     std_start: float = 0.35
     """Standard deviation of the action noise at the start, in units of the action."""
-    std_end: float = 0.08
+    std_end: float = 0.06
     """Standard deviation of the action noise at the end."""
     std_hold: float = 0.1
     """Share of the run, at its end, that is trained with ``std_end``."""
@@ -64,7 +64,7 @@ class PPOConfig:
     """Use the hand-written backward pass of ``fused.py`` where it applies; False uses autograd everywhere."""
     bf16: bool = False
     """Run the update's matrix products in bfloat16; faster only on processors with AMX."""
-    total_steps: int = 2_000_000
+    total_steps: int = 6_000_000
     """Environment steps of the whole run."""
     minutes: float | None = None
     """Also stop, and finish all schedules, after this many minutes of wall time; None sets no limit."""

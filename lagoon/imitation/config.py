@@ -157,8 +157,11 @@ class TrainConfig:
     """Observations, actions, rewards, terminations."""
     randomization: RandomizationConfig = field(default_factory=RandomizationConfig)
     """Domain randomization."""
-    ppo: PPOConfig = field(default_factory=lambda: PPOConfig(total_steps=6_000_000, std_start=0.35, std_end=0.06))
+    ppo: PPOConfig = field(default_factory=PPOConfig)
     """Learning algorithm and its budget."""
+    easy_share: float = 0.25
+    """Share of ``ppo.total_steps`` spent on a motion that stays level and keeps three feet or more on the floor;
+    such a motion hardly needs balance. 1 gives every motion the whole budget."""
     check_every: float = 0.1
     """Share of the training between two checks with the deterministic policy, from the start pose."""
     check_trials: int = 32

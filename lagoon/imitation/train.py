@@ -7,7 +7,7 @@ metrics says how the noise-free policy did from the start pose on the way there.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,13 @@ from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
 from lagoon.motion.robot_motion import RobotMotion
+from lagoon.motion.rotations import quat_to_matrix
 from lagoon.paths import write_text
 from lagoon.progress import Progress, silent
 from lagoon.robot import RobotSpec
+
+EASY_TILT = 0.5
+"""A base that tilts less than this [rad] keeps its weight between its feet."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +127,13 @@ def train(
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
+    ppo = replace(config.ppo, total_steps=budget(motion, config))
     env = TrackingEnv(motion, robot, config, config.check_trials, seed + 7919)
     checks = _Checks(env, config.check_every, folder)
     try:
         path = colocated.run(
             MakeTrackingEnv(motion, robot, config),
-            config.ppo,
+            ppo,
             folder,
             seed,
             checks,
@@ -138,6 +143,14 @@ def train(
         env.close()
         torch.set_num_threads(threads)
     return load_checkpoint(path)
+
+
+def budget(motion: RobotMotion, config: TrainConfig) -> int:
+    """Return the environment steps that a motion gets: fewer if it never leaves the safety of three feet."""
+    up = quat_to_matrix(motion.root_quat_w)[:, 2, 2]
+    level = float(np.arccos(np.clip(up, -1.0, 1.0)).max()) < EASY_TILT
+    footed = bool((motion.foot_contact.sum(axis=1) >= 3).all())
+    return round(config.ppo.total_steps * (config.easy_share if level and footed else 1.0))
 
 
 def trained(folder: Path) -> Checkpoint:
