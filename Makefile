@@ -50,10 +50,11 @@ test-all: $(STAMP)  ## the slow ones too
 	$(BIN)/python -m pytest -m ""
 
 check: $(STAMP)  ## lint, format, types, import rules
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/pyright
-	$(BIN)/lint-imports
+	@failed=""; \
+	for tool in "ruff check ." "ruff format --check ." "pyright" "lint-imports"; do \
+	  echo "== $$tool"; $(BIN)/$$tool || failed="$$failed [$$tool]"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "These found something:$$failed. make format mends the first two." >&2; exit 1; fi
 
 format: $(STAMP)  ## rewrite files in the house format
 	$(BIN)/ruff check --fix .

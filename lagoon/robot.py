@@ -141,7 +141,8 @@ def load_robot(name: str) -> RobotSpec:
     raw: dict[str, Any] = yaml.safe_load((folder / "robot.yaml").read_text(encoding="utf-8"))
     if raw.get("schema_version") != SCHEMA_VERSION:
         raise BadInputError(
-            f"{folder / 'robot.yaml'} has schema_version {raw.get('schema_version')}; this lagoon reads {SCHEMA_VERSION}."
+            f"{folder / 'robot.yaml'} has schema_version {raw.get('schema_version')}; "
+            f"this lagoon reads {SCHEMA_VERSION}."
         )
     joints: dict[str, dict[str, float]] = raw["joints"]
     names = tuple(joints)

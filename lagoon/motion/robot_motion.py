@@ -132,6 +132,7 @@ def resample(motion: RobotMotion, fps: float) -> RobotMotion:
     x = np.clip(np.arange(frames) * motion.fps / fps, 0, motion.num_frames - 1)
     low = np.minimum(x.astype(int), motion.num_frames - 2)
     t = (x - low).astype(np.float64)
+    starts = np.asarray(motion.segment_starts)
     lerp = lambda a: a[low] * (1 - t[:, None]) + a[low + 1] * t[:, None]  # noqa: E731
     return RobotMotion(
         fps=fps,
@@ -142,5 +143,5 @@ def resample(motion: RobotMotion, fps: float) -> RobotMotion:
         joint_pos=lerp(motion.joint_pos),
         foot_contact=motion.foot_contact[np.round(x).astype(int)],
         segment_names=motion.segment_names,
-        segment_starts=np.minimum(np.ceil(np.asarray(motion.segment_starts) * fps / motion.fps).astype(int), frames - 1),
+        segment_starts=np.minimum(np.ceil(starts * fps / motion.fps).astype(int), frames - 1),
     )
