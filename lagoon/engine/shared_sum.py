@@ -72,15 +72,17 @@ class SharedSum:
             memory = torch.from_file(str(self._path), shared=True, size=2 * self._size * count, dtype=torch.float32)
             return memory.view(2, self._size, count)
 
-        if self._rank == 0:
-            mapped = lanes()
+        try:
+            if self._rank == 0:
+                mapped = lanes()
             dist.barrier()
-        else:
+            if self._rank != 0:
+                mapped = lanes()
             dist.barrier()
-            mapped = lanes()
-        dist.barrier()
-        if self._rank == 0:
-            self._path.unlink()  # Mapped memory needs no name, and without one it cannot be left behind.
+        finally:
+            if self._rank == 0:
+                # Mapped memory needs no name, and without one it cannot be left behind.
+                self._path.unlink(missing_ok=True)
         return mapped
 
     def _meet(self) -> None:

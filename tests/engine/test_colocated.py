@@ -13,6 +13,8 @@ from point_mass import PointMass, make_point_mass
 from lagoon.engine.checkpoint import checkpoint_paths, load_checkpoint
 from lagoon.engine.colocated import run, worker_count
 from lagoon.engine.config import PPOConfig
+from lagoon.engine.processes import available_cores
+from lagoon.engine.schedule import noise_std
 from lagoon.engine.session import load_policy
 from lagoon.errors import BadInputError, StageFailedError
 
@@ -83,12 +85,13 @@ def test_what_a_run_leaves_behind(tmp_path):
     assert "4,096 steps" in told[-1][1]
     rows = metrics(tmp_path)
     assert [row["iteration"] for row in rows] == [1, 2, 3, 4]
-    shares = [rows[-1][f"time/{name}"] for name in ("env", "inference", "update", "other")]
-    assert sum(shares) == pytest.approx(1.0, abs=1e-3)
-    assert min(shares) > 0
+    shares = {name: share for name, share in rows[-1].items() if name.startswith("time/")}
+    assert set(shares) == {f"time/{name}" for name in ("env", "inference", "update", "hooks", "other")}
+    assert sum(shares.values()) == pytest.approx(1.0, abs=1e-3)
+    assert min(shares.values()) > 0
     assert rows[-1]["speed/samples_per_cpu_second"] > 0
     assert rows[-1]["train/staleness"] == 0
-    assert rows[0]["train/std"] == pytest.approx(0.35, rel=1e-4)
+    assert rows[0]["train/std"] == pytest.approx(SMALL.std_start, rel=1e-4)
     assert "env/falls" in rows[0]
 
 
@@ -213,7 +216,11 @@ def test_minutes_end_a_run_and_finish_its_schedule(tmp_path):
     facts = load_checkpoint(path).facts
     assert facts["finished"]
     assert facts["fraction"] == 1.0
-    assert metrics(tmp_path)[-1]["train/std"] == pytest.approx(SMALL.std_end, rel=0.3)
+    assert facts["elapsed"] >= 0.6
+    for row in metrics(tmp_path):
+        expected = noise_std(row["progress/fraction"], SMALL)
+        assert row["train/std"] == pytest.approx(expected, rel=1e-3)
+    assert facts["step"] < 10**9
 
 
 def test_worker_count():
@@ -239,7 +246,7 @@ def start_forever(folder, workers):
         text=True,
     )
     path = folder / "metrics.jsonl"
-    wait_for(lambda: program.poll() is not None or (path.exists() and path.read_text().count("\n") >= 3), 60)
+    wait_for(lambda: program.poll() is not None or (path.exists() and path.read_text().count("\n") >= 3), 120)
     assert program.poll() is None, program.communicate()[1]
     return program
 
@@ -257,10 +264,11 @@ def test_two_workers_end_on_ctrl_c_with_a_checkpoint_and_without_orphans(tmp_pat
     program = start_forever(tmp_path, workers=2)
     start = time.monotonic()
     os.killpg(program.pid, signal.SIGINT)  # A terminal sends it to every process of the group.
-    _, errors = program.communicate(timeout=20)
-    assert time.monotonic() - start < 5
+    _, errors = program.communicate(timeout=60)
+    # Five seconds are the promise on a machine that is not overloaded; a queue for the processor is not our delay.
+    assert time.monotonic() - start < 5 * max(1.0, os.getloadavg()[0] / len(available_cores()))
     assert errors.strip().endswith("KeyboardInterrupt")
-    wait_for(lambda: group_is_gone(program), 5)
+    wait_for(lambda: group_is_gone(program), 20)
     facts = load_checkpoint(checkpoint_paths(tmp_path / "checkpoints")[-1]).facts
     assert facts["iteration"] == len(metrics(tmp_path)) == facts["version"]
     assert len(facts["ranks"]) == 2
@@ -277,8 +285,8 @@ def test_a_killed_leader_leaves_no_worker_and_no_shared_memory_behind(tmp_path):
     before = set(Path("/dev/shm").glob("*-lanes"))
     program = start_forever(tmp_path, workers=2)
     program.kill()
-    program.communicate(timeout=20)
-    wait_for(lambda: group_is_gone(program), 5)
+    program.communicate(timeout=60)
+    wait_for(lambda: group_is_gone(program), 20)
     assert set(Path("/dev/shm").glob("*-lanes")) <= before
 
 
