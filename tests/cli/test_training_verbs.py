@@ -18,6 +18,7 @@ TINY = (
     "train.check_trials=2",
     "train.workers=1",
     "train.tensorboard=false",
+    "train.easy_share=1",
 )
 
 
