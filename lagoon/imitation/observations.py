@@ -16,7 +16,6 @@ import torch
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rotations import (
     gravity_in_base,
-    heading_of,
     quat_conj,
     quat_from_heading,
     quat_mul,
@@ -120,11 +119,6 @@ class ActorObservation(torch.nn.Module):
         phase = (torch.pi * step.to(joint_pos.dtype) / ref.num_frames).unsqueeze(-1)
         parts += [f(k * phase) for k in (1, 3, 8) for f in (torch.sin, torch.cos)]
         return torch.cat(parts, dim=-1)
-
-
-def relative_heading(quat: Tensor) -> Tensor:
-    """(N, 2) the heading of a level base, as kept in the state."""
-    return heading_of(quat)
 
 
 def critic_extras(state: SimState, reference: Reference, step: Tensor, foot_pos: Tensor, body: Tensor) -> Tensor:

@@ -6,13 +6,12 @@ errors of sensors and timing. ``ramp`` in [0, 1] shrinks every range toward its 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
 from lagoon.imitation.config import RandomizationConfig
+from lagoon.imitation.memory import Memory
 from lagoon.imitation.rotations import quat_from_rotvec, quat_mul
-from lagoon.sim.backend import BodyParameters
+from lagoon.sim.backend import BodyParameters, SimState
 
 Tensor = torch.Tensor
 
@@ -73,56 +72,34 @@ def body_features(body: BodyParameters, delay: Tensor) -> Tensor:
     )
 
 
-@dataclass
-class SensorErrors:
-    """Errors that stay the same for an episode, and the noise that does not."""
-
-    joint_pos_offset: Tensor
-    """(N, J) [rad]."""
-    tilt_offset: Tensor
-    """(N, 3) rotation vector [rad]."""
-    heading_offset: Tensor
-    """(N,) error of the start heading [rad]."""
-    delay: Tensor
-    """(N,) int64, physics steps from the action to its torque."""
-
-    @staticmethod
-    def zeros(count: int, joints: int) -> SensorErrors:
-        """Perfect sensors."""
-        return SensorErrors(
-            torch.zeros(count, joints), torch.zeros(count, 3), torch.zeros(count), torch.zeros(count, dtype=torch.int64)
-        )
-
-    def draw(
-        self, ids: Tensor, config: RandomizationConfig, physics_dt: float, ramp: float, generator: torch.Generator
-    ) -> None:
-        """Draw new errors for the robots ``ids`` (K,)."""
-        count, joints = len(ids), self.joint_pos_offset.shape[1]
-        q, tilt, heading = config.joint_pos_offset, config.tilt_offset, config.heading_offset
-        self.joint_pos_offset[ids] = uniform((count, joints), -ramp * q, ramp * q, generator)
-        self.tilt_offset[ids] = uniform((count, 3), -ramp * tilt, ramp * tilt, generator)
-        self.heading_offset[ids] = uniform((count,), -ramp * heading, ramp * heading, generator)
-        low, high = (round(ramp * value / physics_dt) for value in config.delay)
-        self.delay[ids] = torch.randint(low, high + 1, (count,), generator=generator)
+def draw_sensor_errors(
+    memory: Memory, ids: Tensor, config: RandomizationConfig, physics_dt: float, ramp: float, generator: torch.Generator
+) -> None:
+    """Draw the errors that stay the same for an episode, for the robots ``ids`` (K,), into their rows."""
+    count, joints = len(ids), memory.joint_pos_offset.shape[1]
+    q, tilt, heading = config.joint_pos_offset, config.tilt_offset, config.heading_offset
+    memory.joint_pos_offset[ids] = uniform((count, joints), -ramp * q, ramp * q, generator)
+    memory.tilt_offset[ids] = uniform((count, 3), -ramp * tilt, ramp * tilt, generator)
+    memory.heading_offset[ids] = uniform((count,), -ramp * heading, ramp * heading, generator)
+    low, high = (round(ramp * value / physics_dt) for value in config.delay)
+    memory.delay[ids] = torch.randint(low, high + 1, (count,), generator=generator)
 
 
 def sensed(
-    joint_pos: Tensor,
-    joint_vel: Tensor,
-    quat: Tensor,
-    ang_vel: Tensor,
-    errors: SensorErrors,
+    state: SimState,
+    memory: Memory,
     config: RandomizationConfig,
     ramp: float,
     generator: torch.Generator,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return what the sensors report of the truth: joint angles, velocities, orientation, gyro; all (N, ...)."""
-    noise = torch.randn((joint_pos.shape[0], 2 * joint_pos.shape[1] + 6), generator=generator) * ramp
-    q, v, tilt, gyro = noise.split([joint_pos.shape[1], joint_pos.shape[1], 3, 3], dim=1)
-    wobble = quat_from_rotvec(errors.tilt_offset + tilt * config.tilt_noise)
+    """Return what the sensors report of N true states: joint angles, velocities, orientation, gyro."""
+    joints = state.joint_pos.shape[1]
+    noise = torch.randn((len(state.joint_pos), 2 * joints + 6), generator=generator) * ramp
+    q, v, tilt, gyro = noise.split([joints, joints, 3, 3], dim=1)
+    wobble = quat_from_rotvec(memory.tilt_offset + tilt * config.tilt_noise)
     return (
-        joint_pos + errors.joint_pos_offset + q * config.joint_pos_noise,
-        joint_vel + v * config.joint_vel_noise,
-        quat_mul(quat, wobble),
-        ang_vel + gyro * config.ang_vel_noise,
+        state.joint_pos + memory.joint_pos_offset + q * config.joint_pos_noise,
+        state.joint_vel + v * config.joint_vel_noise,
+        quat_mul(state.root_quat_w, wobble),
+        state.root_ang_vel_b + gyro * config.ang_vel_noise,
     )

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import torch
 
 from lagoon.imitation.config import RewardConfig
-from lagoon.imitation.kinematics import FootKinematics
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rotations import gravity_in_base, quat_conj, quat_mul, quat_to_rotvec
 from lagoon.sim.backend import SimState
@@ -48,8 +47,8 @@ class TrackingError:
         return torch.clamp(self.rotation**2 - self.tilt**2, min=0.0)
 
 
-def tracking_error(state: SimState, reference: Reference, step: Tensor, feet: FootKinematics) -> TrackingError:
-    """Compare N robots with the reference at control steps (N,).
+def tracking_error(state: SimState, reference: Reference, step: Tensor, foot_pos: Tensor) -> TrackingError:
+    """Compare N robots with the reference at control steps (N,); ``foot_pos`` (N, F, 3) is in the base frame [m].
 
     Robots start at the reference's own heading (world yaw is free on a flat floor), so orientations
     and velocities are compared in world. Positions in the ground plane are not compared: the actor
@@ -61,7 +60,7 @@ def tracking_error(state: SimState, reference: Reference, step: Tensor, feet: Fo
     return TrackingError(
         joint_pos_sq=((state.joint_pos - reference.joint_pos[now]) ** 2).sum(-1),
         joint_vel_sq=((state.joint_vel - reference.joint_vel[now]) ** 2).sum(-1),
-        foot_pos_sq=((feet(state.joint_pos) - reference.foot_pos[now]) ** 2).sum((-1, -2)),
+        foot_pos_sq=((foot_pos - reference.foot_pos[now]) ** 2).sum((-1, -2)),
         height=(state.root_pos_w[:, 2] - reference.root_pos[now, 2]).abs(),
         tilt=torch.arccos(level.clamp(-1.0, 1.0)),
         rotation=rotation.norm(dim=-1),

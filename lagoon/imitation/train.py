@@ -47,8 +47,7 @@ class Check:
 
 @torch.no_grad()
 def check(policy: GaussianActorCritic, env: TrackingEnv) -> Check:
-    """Run every robot of ``env`` once from frame 0 with the mean action."""
-    env.start_share = 1.0
+    """Run every robot of ``env``, whose episodes all begin at frame 0, once with the mean action."""
     obs = env.reset()
     alive = torch.ones(env.num_envs, dtype=torch.bool)
     fell = torch.full((env.num_envs,), torch.inf)
@@ -128,7 +127,7 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
     ppo = replace(config.ppo, total_steps=budget(motion, config))
-    env = TrackingEnv(motion, robot, config, config.check_trials, seed + 7919)
+    env = TrackingEnv(motion, robot, config, config.check_trials, seed + 7919, start_share=1.0)
     checks = _Checks(env, config.check_every, folder)
     try:
         path = colocated.run(

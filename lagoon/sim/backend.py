@@ -37,6 +37,11 @@ class SimState:
         """Copy of the given environments."""
         return SimState(**{name: getattr(self, name)[ids] for name in self.__dataclass_fields__})
 
+    def joined(self, other: SimState) -> SimState:
+        """These rows, then those of ``other``."""
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__}
+        return SimState(**{name: torch.cat(pair) for name, pair in pairs.items()})
+
 
 @dataclass
 class BodyParameters:
@@ -56,6 +61,15 @@ class BodyParameters:
     """(K, J) factor on the damping gains."""
     strength: Tensor
     """(K, J) factor on the torque limits."""
+
+    def rows(self, ids: Tensor) -> BodyParameters:
+        """Copy of the given robots' parameters."""
+        return BodyParameters(**{name: getattr(self, name)[ids] for name in self.__dataclass_fields__})
+
+    def put(self, ids: Tensor, other: BodyParameters) -> None:
+        """Overwrite the rows ``ids`` with those of ``other``."""
+        for name in self.__dataclass_fields__:
+            getattr(self, name)[ids] = getattr(other, name)
 
     @staticmethod
     def nominal(count: int, joints: int, friction: float) -> BodyParameters:

@@ -62,7 +62,7 @@ def test_a_fall_terminates_and_shows_its_true_last_observation(make_env):
     assert result.terminated.tolist() == [False, True]
     assert result.done_ids.tolist() == [1]
     assert (result.final_obs["actor"][0] - result.obs["actor"][1]).abs().max() > 0.1
-    assert env.step_count[1] == 0 and env.step_count[0] > 0
+    assert env.memory.step[1] == 0 and env.memory.step[0] > 0
 
 
 def test_two_environments_with_one_seed_are_equal_bit_for_bit(make_env):
@@ -90,16 +90,16 @@ def test_randomization_grows_with_progress(make_env):
     env.set_progress(0.0)
     env.reset()
     assert torch.equal(env.body.friction, torch.full((8,), env.body.friction[0].item()))
-    assert env.errors.delay.max() == 0
+    assert env.memory.delay.max() == 0
     env.set_progress(1.0)
     env.reset()
-    assert env.body.friction.std() > 0.01 and env.errors.joint_pos_offset.abs().max() > 0
+    assert env.body.friction.std() > 0.01 and env.memory.joint_pos_offset.abs().max() > 0
 
 
 def test_a_delayed_action_arrives_later(make_env):
     env = make_env(n=3)
     env.reset()
-    env.errors.delay[:] = torch.tensor([0, 1, 2])
+    env.memory.delay[:] = torch.tensor([0, 1, 2])
     env.step(torch.full((3, 12), 0.5))
     moved = (env.backend.state().joint_pos - env.reference.joint_pos[0]).abs().sum(dim=1)
     assert moved[0] > moved[1] > moved[2]
@@ -109,10 +109,10 @@ def test_the_critic_sees_position_error_and_the_actor_does_not(make_env):
     env = make_env(n=2)
     env.reset()
     state = env.backend.state()
-    ids = torch.arange(2)
-    before = {k: v.clone() for k, v in env._observe(state, ids).items()}
+    feet = env.feet(state.joint_pos)
+    before = {k: v.clone() for k, v in env._observe(state, env.memory, feet).items()}
     moved = dataclasses.replace(state, root_pos_w=state.root_pos_w + torch.tensor([0.5, 0.2, 0.0]))
-    after = env._observe(moved, ids)
+    after = env._observe(moved, env.memory, feet)
     assert torch.equal(before["actor"], after["actor"])
     assert not torch.equal(before["critic"], after["critic"])
 

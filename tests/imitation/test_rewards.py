@@ -30,7 +30,7 @@ def on_reference(robot, make_crouch):
 
 def test_perfect_tracking_earns_one_and_never_fails(on_reference):
     reference, step, state, feet = on_reference
-    error = tracking_error(state, reference, step, feet)
+    error = tracking_error(state, reference, step, feet(state.joint_pos))
     assert torch.allclose(tracking_reward(error, RewardConfig()), torch.ones(2), atol=1e-3)
     assert not failed(error, TerminationConfig()).any()
 
@@ -49,7 +49,7 @@ def test_every_error_costs_and_larger_ones_cost_more(on_reference, name):
             value[:, 2] += size
         else:
             value += size * (10 if "vel" in name else 1)
-        error = tracking_error(dataclasses.replace(state, **{name: value}), reference, step, feet)
+        error = tracking_error(dataclasses.replace(state, **{name: value}), reference, step, feet(state.joint_pos))
         rewards.append(tracking_reward(error, RewardConfig()).mean().item())
     assert rewards[0] > rewards[1] + 1e-3 > rewards[2] + 2e-3
 
@@ -58,19 +58,19 @@ def test_position_in_the_ground_plane_is_free(on_reference):
     """The actor cannot sense it, so it must be neither paid for nor a reason to fail."""
     reference, step, state, feet = on_reference
     moved = state.root_pos_w + torch.tensor([3.0, -2.0, 0.0])
-    error = tracking_error(dataclasses.replace(state, root_pos_w=moved), reference, step, feet)
-    same = tracking_error(state, reference, step, feet)
+    error = tracking_error(dataclasses.replace(state, root_pos_w=moved), reference, step, feet(state.joint_pos))
+    same = tracking_error(state, reference, step, feet(state.joint_pos))
     assert torch.equal(tracking_reward(error, RewardConfig()), tracking_reward(same, RewardConfig()))
 
 
 def test_tilt_and_heading_are_told_apart(on_reference):
     reference, step, state, feet = on_reference
     turned = quat_mul(quat_from_rotvec(torch.tensor([[0.0, 0.0, 0.3]])), state.root_quat_w)
-    error = tracking_error(dataclasses.replace(state, root_quat_w=turned), reference, step, feet)
+    error = tracking_error(dataclasses.replace(state, root_quat_w=turned), reference, step, feet(state.joint_pos))
     assert torch.allclose(error.tilt, torch.zeros(2), atol=1e-3)
     assert torch.allclose(error.heading_sq.sqrt(), torch.full((2,), 0.3), atol=1e-3)
     tipped = quat_mul(state.root_quat_w, quat_from_rotvec(torch.tensor([[0.0, 0.3, 0.0]])))
-    error = tracking_error(dataclasses.replace(state, root_quat_w=tipped), reference, step, feet)
+    error = tracking_error(dataclasses.replace(state, root_quat_w=tipped), reference, step, feet(state.joint_pos))
     assert torch.allclose(error.tilt, torch.full((2,), 0.3), atol=1e-3)
     assert error.heading_sq.max() < 1e-4
 
@@ -85,7 +85,7 @@ def test_failure_begins_at_the_limit(on_reference, name, limit):
             changed = dataclasses.replace(state, root_quat_w=quat)
         else:
             changed = dataclasses.replace(state, root_pos_w=state.root_pos_w + torch.tensor([0.0, 0.0, size]))
-        error = tracking_error(changed, reference, step, feet)
+        error = tracking_error(changed, reference, step, feet(state.joint_pos))
         outcomes.append(failed(error, TerminationConfig(**{name: limit})).tolist())
     assert outcomes == [[False, False], [True, True]]
 
