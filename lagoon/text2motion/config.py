@@ -35,13 +35,13 @@ class GenerateConfig:
     """Name of a folder in assets/models, or a path to a folder with model.yaml and weights.safetensors."""
     duration: float | None = None
     """Length of the motion [s]; None predicts it from the nearest known commands, within 2 to 8 s."""
-    guidance: float = 2.5
+    guidance: float = 3.0
     """Classifier-free guidance scale; 1 is plain conditional sampling, more follows the words more strictly."""
-    temperature: float = 1.0
+    temperature: float = 1.05
     """Softmax temperature; lower is closer to the most likely motion, higher is more varied."""
-    top_p: float = 0.98
+    top_p: float = 1.0
     """Nucleus: only the likeliest tokens that together hold this probability are drawn."""
-    candidates: int = 12
+    candidates: int = 24
     """Motions sampled for one command; the most plausible one is returned."""
     match_weight: float = 2.0
     """Score [plausibility units per nat per token] for how much the words raise a candidate's probability."""
@@ -94,7 +94,7 @@ class ModelConfig:
     """Width of the sentence encoder's states."""
     max_steps: int = 50
     """Most token steps of one motion."""
-    dropout: float = 0.1
+    dropout: float = 0.05
     """Dropout while training."""
 
     def __post_init__(self) -> None:
@@ -121,23 +121,23 @@ class TrainConfig:
     """Data sets to use; 'restricted' makes the weights non-commercial and the model card says so."""
     seed: int = 0
     """Seed of initialisation, sampling and augmentation."""
-    refiner_steps: int = 1500
+    refiner_steps: int = 700
     """Optimiser steps of the tokenizer's refiner; its codebooks are fitted in closed form before."""
     refiner_batch: int = 32
     """Windows of 64 frames per step."""
     refiner_lr: float = 1e-3
     """Peak learning rate of the refiner."""
-    transformer_steps: int = 4000
+    transformer_steps: int = 3200
     """Optimiser steps of the transformer."""
     transformer_batch: int = 32
     """Motions per step."""
-    transformer_lr: float = 6e-4
+    transformer_lr: float = 1e-3
     """Peak learning rate of the transformer."""
     ema: float = 0.998
     """Decay per step of the averaged weights that are shipped."""
     text_drop: float = 0.1
     """Share of motions shown without text, so that guidance can be used."""
-    token_noise: float = 0.08
+    token_noise: float = 0.05
     """Share of input tokens replaced at random, so that the model recovers from its own mistakes."""
     head_share: float = 0.5
     """Share of token steps that the head is trained on in each batch."""

@@ -129,6 +129,11 @@ def _diversity(motions: list[np.ndarray]) -> float:
     return float(np.mean(pairs))
 
 
+def _print_progress(fraction: float, message: str = "") -> None:
+    """One line per command."""
+    print(f"{100 * fraction:3.0f} %  {message}", flush=True)
+
+
 def main(arguments: list[str]) -> int:
     """Run from KEY=VALUE arguments; returns the exit code."""
     from omegaconf import OmegaConf
@@ -142,7 +147,7 @@ def main(arguments: list[str]) -> int:
             raise BadInputError(f"{str(error).splitlines()[0]}. Known settings: {known}, as KEY=VALUE.") from error
         config = OmegaConf.to_object(values)
         assert isinstance(config, EvaluateConfig)
-        result = evaluate(config, lambda f, m="": print(f"{100 * f:3.0f} %  {m}", flush=True))
+        result = evaluate(config, _print_progress)
         print(json.dumps(result["overall"], indent=2))
         if config.out:
             write_text(Path(config.out), json.dumps(result, indent=2))

@@ -27,6 +27,9 @@ from lagoon.text2motion.texts import text_batch
 
 ACTIVITY_COST = 24.0
 """Cost per unit of plausibility.unlike: a wave that moves half as much as waves do weighs as much as a bad slide."""
+TEMPERATURE_SPREAD = 0.15
+"""Candidates are drawn at temperatures from this share below the one set to this share above it: calm motions
+come out cleaner cool, lively ones only warm, and the choice between them is made on the result."""
 CORRECTION_COST = 20.0
 """Cost per metre that clean-up had to move the standing feet: 5 cm weigh as much as a slide of 0.15 m/s."""
 
@@ -111,8 +114,10 @@ def candidates(
     frames = min(frames, steps * FRAMES_PER_STEP)
     generator = torch.Generator().manual_seed(seed)
     text = text_batch([reading.encoding] * config.candidates)
+    spread = torch.linspace(-TEMPERATURE_SPREAD, TEMPERATURE_SPREAD, config.candidates)[:, None]
+    warmth = config.temperature * (1.0 + (spread if config.candidates > 1 else 0.0 * spread))
     with torch.no_grad():
-        codes = model.transformer.sample(steps, text, generator, config.guidance, config.temperature, config.top_p)
+        codes = model.transformer.sample(steps, text, generator, config.guidance, warmth, config.top_p)
         lengths = torch.full((len(codes),), steps)
         with_words = model.transformer.log_prob(codes, lengths, text)
         without = model.transformer.log_prob(codes, lengths, text.without_text())

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 _INDEX = {name: i for i, name in enumerate(JOINT_NAMES)}
 LEGS = tuple(tuple(_INDEX[f"{side}_{part}"] for part in ("hip", "knee", "ankle", "foot")) for side in ("left", "right"))
 _LEG_JOINTS = sorted(j for leg in LEGS for j in leg[1:])
-SMOOTH_FRAMES = 0.8
+SMOOTH_FRAMES = 0.5
 """Width of the Gaussian over the decoded features [frames of 50 ms]; takes out the seams between token steps."""
 PLANTED_SHARE, PLANTED_TRAVEL, PLANTED_LIFT = 0.85, 0.10, 0.06
 """Feet stay for the whole motion if they touch this share of it, move less [m] and rise less [m] than this."""
@@ -92,7 +92,8 @@ def standing(probability: Array) -> NDArray[np.bool_]:
     best = np.stack([probability[:, [0, 2]].max(1), probability[:, [1, 3]].max(1)], axis=-1)
     raw = best > 0.5
     closed = binary_closing(np.pad(raw, ((3, 3), (0, 0)), mode="edge"), np.ones((3, 1), bool))[3:-3]
-    return binary_opening(np.pad(closed, ((3, 3), (0, 0)), mode="edge"), np.ones((3, 1), bool))[3:-3]
+    opened = binary_opening(np.pad(closed, ((3, 3), (0, 0)), mode="edge"), np.ones((3, 1), bool))[3:-3]
+    return np.asarray(opened, dtype=bool)
 
 
 def ground(decoded: Array, lengths: Array, rest: Array, settle: bool = True) -> Grounded:
@@ -181,7 +182,7 @@ def _pinned(
     offsets, moved = [], []
     for side, (_, _, ankle, foot) in enumerate(LEGS):
         offset, known = np.zeros((frames, 3)), np.zeros(frames, bool)
-        segments, count = label(contact[:, side])
+        segments, count = label(contact[:, side])  # type: ignore[misc]
         for segment in range(1, count + 1):
             chosen = np.flatnonzero(segments == segment)
             flat = probability[chosen, side].mean() > 0.5 or contact[:, side].all()
@@ -230,7 +231,10 @@ def _within_reach(pos: Array, targets: list[Array], contact: NDArray[np.bool_], 
         needed = (pos[:, hip, 2] - targets[side][:, 2]) - most
         drop = np.maximum(drop, np.where(contact[:, side], np.clip(needed, 0.0, 0.15), 0.0))
     if drop.max() > 0.0 and len(pos) > 4:
-        drop = np.maximum(gaussian_filter1d(maximum_filter1d(drop, 3, mode="nearest"), 1.5, mode="nearest"), 0.0)
+        smooth = gaussian_filter1d(maximum_filter1d(drop, 3, mode="nearest"), 1.5, mode="nearest")
+        # Both ends keep exactly what they need: a relaxed stand must not be sunk by its neighbours.
+        inner = np.minimum(np.minimum(np.arange(len(pos)), np.arange(len(pos))[::-1]) / 8.0, 1.0)
+        drop = drop + inner * np.maximum(smooth - drop, 0.0)
     out = pos.copy()
     out[..., 2] -= drop[:, None]
     return out

@@ -67,6 +67,7 @@ def model_card(details: dict, evaluation: dict) -> str:
         "    python -m lagoon.text2motion.train data=FOLDER out=FOLDER "
         + " ".join(f"{key}={config[key]}" for key in ("seed", "refiner_steps", "transformer_steps", "joins")),
         "",
+        *([details["note"], ""] if "note" in details else []),
         "## Numbers",
         "",
         "| measure | value |",
@@ -99,11 +100,11 @@ def evaluation_lines(evaluation: dict) -> list[str]:
         "| command | passes | planted | foot slide [m/s] | jitter [mm] | seconds |",
         "|---|---|---|---|---|---|",
     ]
-    for row in evaluation["commands"]:
-        lines.append(
-            f"| {row['command']} | {row['passes']}/{evaluation['seeds']} | {row['planted']}/{evaluation['seeds']} | "
-            f"{row['foot_slide']:.3f} | {1000 * row['jitter']:.2f} | {row['seconds']:.1f} |"
-        )
+    lines += [
+        f"| {row['command']} | {row['passes']}/{evaluation['seeds']} | {row['planted']}/{evaluation['seeds']} | "
+        f"{row['foot_slide']:.3f} | {1000 * row['jitter']:.2f} | {row['seconds']:.1f} |"
+        for row in evaluation["commands"]
+    ]
     lines += ["", "| over all commands | value |", "|---|---|"]
     lines += [f"| {name.replace('_', ' ')} | {value} |" for name, value in evaluation["overall"].items()]
     lines.append("")

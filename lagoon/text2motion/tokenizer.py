@@ -112,9 +112,10 @@ class Refiner(nn.Module):
         self.blocks = nn.Sequential(*(_Residual(width, dilation) for dilation in (1, 2, 4, 1)))
         self.leave = nn.Conv1d(width, NUM_FEATURES, 3, padding=1, padding_mode="replicate")
         nn.init.zeros_(self.leave.weight)
-        nn.init.zeros_(self.leave.bias)
+        nn.init.zeros_(self.leave.bias)  # type: ignore[arg-type]
 
     def forward(self, frames: Tensor) -> Tensor:
+        """Correct decoded frames; T must be a multiple of 4."""
         place = torch.eye(FRAMES_PER_STEP).repeat(frames.shape[1] // FRAMES_PER_STEP, 1).expand(len(frames), -1, -1)
         x = torch.cat([frames, place], dim=-1).transpose(1, 2)
         return self.leave(silu(self.blocks(self.enter(x)))).transpose(1, 2)

@@ -171,7 +171,11 @@ def main(values: DictConfig) -> None:
         config = TrainConfig(**content, model=model)  # type: ignore[arg-type]
         with Bar(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bar:
             task = bar.add_task("starting", total=1.0)
-            folder = train(config, lambda f, m="": bar.update(task, completed=f, description=m))
+
+            def show(fraction: float, message: str = "") -> None:
+                bar.update(task, completed=fraction, description=message)
+
+            folder = train(config, show)
         Console().print(f'The model is in {folder}. Try it: lagoon generate "wave hello" generate.model={folder}')
     except LagoonError as error:
         print(error, file=sys.stderr)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from lagoon.progress import Progress, silent
-from lagoon.text2motion import corpus, features
+from lagoon.text2motion import features
 from lagoon.text2motion.checkpoints import Periodic, load_checkpoint, save_checkpoint
 from lagoon.text2motion.config import TrainConfig
 from lagoon.text2motion.corpus import Example

@@ -165,7 +165,7 @@ class MotionTransformer(nn.Module):
         x = x + self._place(torch.arange(steps).expand(n, steps), lengths) + self.sentence(text.sentence)[:, None]
         words, mask = self._words(text)
         for block in self.blocks:
-            x = block(x, block.words.keys(words), mask)
+            x = block(x, block.words.keys(words), mask)  # type: ignore[union-attr,operator]
         return self.norm(x)
 
     def loss(
@@ -201,7 +201,7 @@ class MotionTransformer(nn.Module):
         text: TextBatch,
         generator: torch.Generator,
         guidance: float = 1.0,
-        temperature: float = 1.0,
+        temperature: float | Tensor = 1.0,
         top_p: float = 1.0,
     ) -> Tensor:
         """Draw codes (N, steps, G), one motion per text.
@@ -211,7 +211,7 @@ class MotionTransformer(nn.Module):
             text: N texts.
             generator: source of randomness.
             guidance: 1 samples p(codes | words); more moves away from p(codes).
-            temperature: divides the logits.
+            temperature: divides the logits; one number or (N, 1).
             top_p: nucleus.
         """
         count, guided = len(text.states), guidance != 1.0

@@ -23,7 +23,7 @@ def test_values_out_of_range_are_refused_by_name(values):
 
 
 def test_unknown_data_set_lists_the_known_ones():
-    with pytest.raises(BadInputError, match="'secret' is not known. Known: authored, permissive, restricted"):
+    with pytest.raises(BadInputError, match=r"'secret' is not known\. Known: authored, permissive, restricted"):
         config.TrainConfig(data="x", sets=("secret",))
 
 

@@ -65,9 +65,9 @@ def test_starts_over_the_origin_facing_x(people, stand):
 
 def test_reach_hits_targets_within_reach_and_bends_to_the_same_side(stand):
     hip = np.repeat(stand[None, JOINT_NAMES.index("left_hip")], 20, axis=0)
-    knee = hip + (0.1, 0.0, -0.38)
+    knee = hip + np.array([0.1, 0.0, -0.38])
     phase = np.linspace(0, 2 * np.pi, 20)
-    target = hip + 0.15 * np.stack([-np.cos(phase), np.sin(phase), np.sin(phase)], axis=-1) - (0, 0, 0.55)
+    target = hip + 0.15 * np.stack([-np.cos(phase), np.sin(phase), np.sin(phase)], axis=-1) - np.array([0, 0, 0.55])
     new_knee, ankle = grounding.reach(hip, knee, target, 0.4, 0.42)
     assert np.abs(ankle - target).max() < 1e-9
     assert np.linalg.norm(new_knee - hip, axis=-1) == pytest.approx(0.4)
