@@ -24,7 +24,7 @@ class PPOConfig:
     """Environments of the whole run; they are split evenly over the workers."""
     horizon: int = 32
     """Control steps per environment between two updates."""
-    epochs: int = 3
+    epochs: int = 5
     """Passes over each rollout."""
     minibatches: int = 4
     """Gradient steps per pass."""
