@@ -60,8 +60,10 @@ format: $(STAMP)  ## rewrite files in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP)  ## the benchmarks; see benchmarks/README.md
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+bench: $(STAMP)  ## the benchmarks, about an hour and a half; see benchmarks/README.md
+	$(BIN)/python benchmarks/engine/bench_update_cost.py
+	$(BIN)/python benchmarks/make/bench_make.py --folder skills/bench
+	$(BIN)/python benchmarks/deploy/bench_runtime.py "$$(ls -d skills/bench/*/*/bundle | head -n 1)"
 
 clean:  ## remove caches and .venv, keep skills
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist

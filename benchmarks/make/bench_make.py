@@ -90,11 +90,12 @@ def main() -> None:
     print("| command | seed | verdict | survival | joint error [rad] | make [s] | train [s] | steps | samples/CPU-s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for row in rows:
-        checks, total = row["evaluation"]["checks"], sum(row["seconds"].values())
+        checks, train = row["evaluation"]["checks"], row["train"]
+        total = sum(row["seconds"].values())
         print(
             f"| {row['command']} | {row['seed']} | {'PASS' if row['evaluation']['passed'] else 'FAIL'} "
             f"| {checks['survival']:.1%} | {checks['joint error [rad]']:.3f} | {total:.0f} "
-            f"| {row['seconds']['train']:.0f} | {row['train']['steps']:,} | {row['train']['samples_per_cpu_second']:,} |"
+            f"| {row['seconds']['train']:.0f} | {train['steps']:,} | {train['samples_per_cpu_second']:,} |"
         )
 
 

@@ -1,6 +1,6 @@
 """Settings of PPO and of the processes that run it; plain data, no torch.
 
-What enters: values from ``configs/engine/*.yaml`` or code. What leaves: a frozen, checked ``PPOConfig``.
+What enters: values from the section ``train.ppo``, or code. What leaves: a frozen, checked ``PPOConfig``.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class PPOConfig:
         if not good:
             raise BadInputError(
                 f"engine.{name} is {getattr(self, name)!r}; expected {expected}. "
-                f"Change it with train.ppo.{name}=VALUE or in configs/engine."
+                f"Change it with train.ppo.{name}=VALUE or in configs/train."
             )
 
     @property

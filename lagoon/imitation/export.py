@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import logging
-import subprocess
 import warnings
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from lagoon.imitation.policy_graph import INPUT_NAMES, OUTPUT_NAMES, PolicyGraph
 from lagoon.imitation.rotations import quat_mul
 from lagoon.motion.robot_motion import RobotMotion, resample
 from lagoon.robot import RobotSpec
+from lagoon.skill import git_revision
 
 Tensor = torch.Tensor
 
@@ -130,19 +130,3 @@ def record_golden(graph: PolicyGraph, motion: RobotMotion, robot: RobotSpec, tic
         _, action, state = result
     rows = lambda table: {name: torch.cat(values).numpy() for name, values in table.items()}  # noqa: E731
     return Golden(inputs=rows(inputs), outputs=rows(outputs))
-
-
-def git_revision() -> str:
-    """Return the revision of the checkout this code runs from; empty outside a checkout."""
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=5,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

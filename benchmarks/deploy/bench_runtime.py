@@ -1,7 +1,7 @@
 """How long a policy bundle takes to load, and one control tick takes, on this computer.
 
 Usage:
-    python benchmarks/bench_runtime.py BUNDLE [--seconds 10] [--json FILE]
+    python benchmarks/deploy/bench_runtime.py BUNDLE [--seconds 10] [--json FILE]
 
 BUNDLE is a bundle folder, for example skills/wave-hello-b84e317c/bundle. "tight" calls the policy in a
 loop; "paced" calls it once per control period, with cold caches, as on a robot.

@@ -3,7 +3,7 @@
 All variants run in one process, one torch thread, in interleaved rounds; the smallest CPU time of each counts,
 since load from others only ever adds. Compare ratios, not microseconds, between machines.
 
-Usage: taskset -c 0 python benchmarks/engine/update_cost.py [OUT.json]        (the sums need: no taskset, 2 cores)
+Usage: taskset -c 0 python benchmarks/engine/bench_update_cost.py [OUT.json]        (the sums need: no taskset, 2 cores)
 """
 
 from __future__ import annotations
