@@ -52,8 +52,8 @@ class EvaluateConfig:
     """Time from measurement to torque: computing and bus; fixed in a trial, in steps of the physics [s]."""
     joint_pos_noise: float = 0.005
     """Standard deviation of an encoder reading [rad]."""
-    joint_pos_offset: float = 0.015
-    """Largest constant error of each encoder: calibration by hand [rad]."""
+    joint_pos_offset: float = 0.01
+    """Largest constant error of each encoder: zeroing by hand is good to about half a degree [rad]."""
     joint_vel_noise: float = 0.3
     """Standard deviation of a joint velocity, which is a differentiated encoder [rad/s]."""
     ang_vel_noise: float = 0.08
@@ -62,8 +62,8 @@ class EvaluateConfig:
     """Largest constant error of each gyro axis [rad/s]."""
     tilt_noise: float = 0.005
     """Standard deviation of the measured orientation about each axis [rad]."""
-    tilt_offset: float = 0.025
-    """Largest constant tilt of the IMU against the trunk: mounting and filter [rad]."""
+    tilt_offset: float = 0.015
+    """Largest constant tilt of the IMU against the trunk: mounting and filter, just under a degree [rad]."""
     heading_drift: float = 0.02
     """Largest rate at which the measured heading drifts, since no compass corrects it [rad/s]."""
     pushes: tuple[int, int] = (1, 2)

@@ -64,7 +64,7 @@ class PPOConfig:
     """Use the hand-written backward pass of ``fused.py`` where it applies; False uses autograd everywhere."""
     bf16: bool = False
     """Run the update's matrix products in bfloat16; faster only on processors with AMX."""
-    total_steps: int = 7_000_000
+    total_steps: int = 8_000_000
     """Environment steps of the whole run."""
     minutes: float | None = None
     """Also stop, and finish all schedules, after this many minutes of wall time; None sets no limit."""

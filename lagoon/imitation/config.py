@@ -85,16 +85,16 @@ class RandomizationConfig:
     """Time from measurement to torque, fixed in an episode, rounded to physics steps [s]."""
     joint_pos_noise: float = 0.01
     """Standard deviation of the encoder reading at every step [rad]."""
-    joint_pos_offset: float = 0.02
-    """Largest constant offset of each encoder in an episode [rad]."""
+    joint_pos_offset: float = 0.015
+    """Largest constant offset of each encoder in an episode: zeroing by hand is good to about half a degree [rad]."""
     joint_vel_noise: float = 0.5
     """Standard deviation of the velocity reading [rad/s]."""
     ang_vel_noise: float = 0.1
     """Standard deviation of the gyro reading [rad/s]."""
     tilt_noise: float = 0.01
     """Standard deviation of the orientation reading about each axis [rad]."""
-    tilt_offset: float = 0.03
-    """Largest constant tilt error of the IMU in an episode [rad]."""
+    tilt_offset: float = 0.02
+    """Largest constant tilt error of the IMU in an episode: mounting and filter, about one degree [rad]."""
     heading_offset: float = 0.1
     """Largest error of the start heading in an episode [rad]."""
     push_speed: float = 0.3
