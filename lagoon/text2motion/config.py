@@ -127,7 +127,7 @@ class TrainConfig:
     """Windows of 64 frames per step."""
     refiner_lr: float = 1e-3
     """Peak learning rate of the refiner."""
-    transformer_steps: int = 3200
+    transformer_steps: int = 3600
     """Optimiser steps of the transformer."""
     transformer_batch: int = 32
     """Motions per step."""

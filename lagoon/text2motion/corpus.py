@@ -6,7 +6,7 @@ joined ones among them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +98,11 @@ def build(clips: list[Clip], joins: int, rng: np.random.Generator) -> list[Examp
             if len(moved) <= MAX_FRAMES:
                 texts = tuple(rng.choice(templates).format(rng.choice(short[:6])) for _ in range(3))
                 examples.append(Example(moved, texts, verb, "tempo", clip.recording))
-        examples.extend(_counted(clip, words.get(verb, {}), rest))
+        counted = _counted(clip, words.get(verb, {}), rest)
+        examples.extend(e for e, _ in counted)
+        # Three or more repetitions are what the plain word means, too.
+        several = [e for e, count in counted if count >= 3]
+        examples.extend(replace(e, texts=plain, kind="plain") for e in several)
     examples.extend(_joined(gestures, words, joins, rng))
     flipped = [
         Example(augment.mirror(e.joint_pos_w), tuple(map(augment.mirror_text, e.texts)), e.verb, e.kind, e.recording)
@@ -118,10 +122,11 @@ def _held(pos: NDArray[np.float64], extra: int) -> NDArray[np.float64]:
     return augment.hold(pos, before, max(0, missing - before))
 
 
-def _counted(clip: Clip, entry: dict, rest: NDArray[np.float64]) -> list[Example]:
-    """The clip repeated one to five times, if the verb is one that people count."""
+def _counted(clip: Clip, entry: dict, rest: NDArray[np.float64]) -> list[tuple[Example, int]]:
+    """The clip repeated one to five times, with the count, if the verb is one that people count."""
     templates = entry.get("count") or []
-    pos, found = clip.joint_pos_w, []
+    found: list[tuple[Example, int]] = []
+    pos = clip.joint_pos_w
     gesture = is_gesture(pos, rest)
     marks = np.zeros(0, int)
     if "cycle" in entry:
@@ -142,11 +147,11 @@ def _counted(clip: Clip, entry: dict, rest: NDArray[np.float64]) -> list[Example
         texts = [t.format(n=augment.NUMBERS[count], times=augment.TIMES[count]) for t in templates]
         texts += [t.format(n=str(count), times=f"{count} times") for t in templates]
         if texts and count > 1:
-            found.append(Example(motion, tuple(dict.fromkeys(texts)), clip.verb, "count", clip.recording))
+            found.append((Example(motion, tuple(dict.fromkeys(texts)), clip.verb, "count", clip.recording), count))
         elif texts:
             once = tuple(t.format(times="once") for t in templates if "{times}" in t)
             if once:
-                found.append(Example(motion, once, clip.verb, "count", clip.recording))
+                found.append((Example(motion, once, clip.verb, "count", clip.recording), count))
     return found
 
 

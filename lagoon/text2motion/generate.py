@@ -25,7 +25,7 @@ from lagoon.text2motion.model import Model, load_model
 from lagoon.text2motion.text_encoder import default_encoder
 from lagoon.text2motion.texts import text_batch
 
-ACTIVITY_COST = 24.0
+ACTIVITY_COST = 12.0
 """Cost per unit of plausibility.unlike: a wave that moves half as much as waves do weighs as much as a bad slide."""
 TEMPERATURE_SPREAD = 0.15
 """Candidates are drawn at temperatures from this share below the one set to this share above it: calm motions

@@ -81,11 +81,13 @@ def activity(joint_pos_w: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def unlike(made: NDArray[np.float64], usual: NDArray[np.float64]) -> float:
-    """How far an activity (4,) is from the usual one of its kind: mean absolute logarithm of their ratio.
+    """How far an activity (4,) is from the usual one of its kind: weighted mean absolute logarithm of their ratio.
 
-    Speeds well below 0.15 m/s count as rest: a generated stand is never quite still.
+    What usually moves counts by how fast it does, so that a wave is judged by its hand; 0.1 m/s is added to
+    the weights and to both speeds, since a generated stand is never quite still.
     """
-    return float(np.abs(np.log((made + 0.15) / (usual + 0.15))).mean())
+    weights = usual + 0.1
+    return float((weights * np.abs(np.log((made + 0.1) / (usual + 0.1)))).sum() / weights.sum())
 
 
 def contact_share(joint_pos_w: NDArray[np.float64]) -> float:
