@@ -17,6 +17,7 @@ BACKENDS = {"mujoco": lambda n, **kw: MujocoBackend(ROBOT, n, **kw)}
 def standing(count, height=None):
     def row(values):
         return torch.tensor(values, dtype=torch.float32).repeat(count, 1)
+
     return SimState(
         root_pos_w=row([0.0, 0.0, height or ROBOT.default_root_height]),
         root_quat_w=row([1.0, 0.0, 0.0, 0.0]),
@@ -42,8 +43,10 @@ def make(request):
 
 def random_state(count, seed=0):
     g = np.random.default_rng(seed)
+
     def f(*shape):
         return torch.from_numpy(g.normal(size=shape).astype(np.float32))
+
     state = standing(count, height=2.0)
     state.root_quat_w = torch.from_numpy(quat_from_rotvec(g.normal(size=(count, 3))).astype(np.float32))
     state.root_lin_vel_w, state.root_ang_vel_b = f(count, 3), f(count, 3)
