@@ -162,6 +162,11 @@ class TrainConfig:
     easy_share: float = 0.25
     """Share of ``ppo.total_steps`` spent on a motion that stays level and keeps three feet or more on the floor;
     such a motion hardly needs balance. 1 gives every motion the whole budget."""
+    extension: float = 1.5
+    """A policy that is not steady when its steps are used up gets this many times as many, once; 1 never does.
+    With ``ppo.minutes`` set, time is the limit and nothing is added."""
+    steady: float = 0.95
+    """Share of the robots that must survive the last check for the training to end without an extension."""
     check_every: float = 0.1
     """Share of the training between two checks with the deterministic policy, from the start pose."""
     check_trials: int = 32

@@ -7,7 +7,7 @@ metrics says how the noise-free policy did from the start pose on the way there.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from lagoon.engine import colocated
 from lagoon.engine.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint
 from lagoon.engine.hooks import IterationInfo
 from lagoon.engine.policy import GaussianActorCritic
+from lagoon.engine.session import load_policy
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
@@ -79,20 +80,24 @@ class _Checks:
     folder: Path
     next_at: float = 0.0
     words: str = "no check yet"
-    last: Check | None = field(default=None)
 
     def on_iteration(self, info: IterationInfo, policy: GaussianActorCritic) -> bool:
         """See lagoon.engine.hooks.Hooks; never stops the run."""
         if info.fraction < self.next_at and info.fraction < 1.0:
             return False
         self.next_at = info.fraction + self.every
-        self.env.set_progress(info.fraction)
-        found = self.last = check(policy, self.env)
-        self.words = f"{found.survival:.0%} survive, joint error {found.joint_error:.3f} rad"
+        found = self.judge(policy, info.fraction)
         line = {"steps": info.steps, "fraction": info.fraction, "ramp": self.env.ramp, **asdict(found)}
         with (self.folder / "checks.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         return False
+
+    def judge(self, policy: GaussianActorCritic, fraction: float = 1.0) -> Check:
+        """Check a policy under the randomization of a share of the training, all of it by default."""
+        self.env.set_progress(fraction)
+        found = check(policy, self.env)
+        self.words = f"{found.survival:.0%} survive, joint error {found.joint_error:.3f} rad"
+        return found
 
 
 def train(
@@ -114,7 +119,8 @@ def train(
         progress: told the share done and how the last check went.
 
     Returns:
-        The final checkpoint.
+        The final checkpoint. Training goes on once, to ``extension`` times the steps, if the last check was not
+        ``steady``.
 
     Raises:
         BadInputError: the motion does not fit the robot, or a setting cannot work.
@@ -126,22 +132,29 @@ def train(
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
-    ppo = replace(config.ppo, total_steps=budget(motion, config))
+    total = budget(motion, config)
+    extended = round(total * config.extension) if config.ppo.minutes is None else total
     env = TrackingEnv(motion, robot, config, config.check_trials, seed + 7919, start_share=1.0)
     checks = _Checks(env, config.check_every, folder)
+
+    def tell(fraction: float, message: str = "") -> None:
+        progress(fraction, f"{message}; {checks.words}" if message else checks.words)
+
+    def learn(steps: int) -> Checkpoint:
+        ppo = replace(config.ppo, total_steps=steps)
+        return load_checkpoint(colocated.run(MakeTrackingEnv(motion, robot, config), ppo, folder, seed, checks, tell))
+
     try:
-        path = colocated.run(
-            MakeTrackingEnv(motion, robot, config),
-            ppo,
-            folder,
-            seed,
-            checks,
-            lambda fraction, message="": progress(fraction, f"{message}; {checks.words}" if message else checks.words),
-        )
+        begun = latest_checkpoint(folder / "checkpoints")
+        if begun is not None and total < begun.facts["step"] and total < extended:
+            return learn(extended)  # An extension that was interrupted, or is done.
+        checkpoint = learn(total)
+        if total < extended and checks.judge(load_policy(checkpoint)).survival < config.steady:
+            checkpoint = learn(extended)
+        return checkpoint
     finally:
         env.close()
         torch.set_num_threads(threads)
-    return load_checkpoint(path)
 
 
 def budget(motion: RobotMotion, config: TrainConfig) -> int:

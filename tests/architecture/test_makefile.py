@@ -64,7 +64,8 @@ def test_an_old_python_is_refused_with_what_to_install(checkout: Path) -> None:
 
 
 def test_every_target_is_listed_by_help() -> None:
-    done = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    words = ["make", "--no-print-directory", "help"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
     listed = {line.split()[0] for line in done.stdout.splitlines()}
     phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
     assert phony and listed == set(phony[1].split())

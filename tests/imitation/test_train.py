@@ -62,3 +62,13 @@ def test_a_motion_on_four_feet_gets_the_small_budget_and_a_rear_up_the_whole(mak
     two_feet = type(easy)(**{**values, "foot_contact": np.tile([True, True, False, False], (easy.num_frames, 1))})
     assert budget(easy, config) == config.ppo.total_steps // 4
     assert budget(upright, config) == budget(two_feet, config) == config.ppo.total_steps
+
+
+def test_an_unsteady_policy_gets_the_extension_and_a_steady_one_does_not(robot, make_crouch, tmp_path):
+    steps = {}
+    for name, steady in (("steady", 0.5), ("unsteady", 1.1)):
+        config = TrainConfig(ppo=SMALL, check_trials=4, steady=steady, extension=2.0, easy_share=1.0)
+        steps[name] = train(make_crouch(), robot, config, tmp_path / name, 1).facts["step"]
+    assert steps == {"steady": SMALL.total_steps, "unsteady": 2 * SMALL.total_steps}
+    again = train(make_crouch(), robot, config, tmp_path / "unsteady", 1)
+    assert again.facts["step"] == 2 * SMALL.total_steps, "what is finished stays as it is"
