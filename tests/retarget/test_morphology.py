@@ -11,13 +11,29 @@ HAND = RetargetConfig().hand_height
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("waving", "upright"), ("bowing", "upright"), ("marching", "upright"), ("crawling", "four_legged")],
+    [("waving", "upright"), ("marching", "upright"), ("crawling", "four_legged")],
 )
 def test_auto_looks_at_whether_the_person_is_up(people, name, expected):
     morphology, reason = choose_morphology(Body.of(people[name](), 50.0), "auto", HAND)
     assert morphology.name == expected
     assert reason.startswith(expected)
     assert "% of the clip" in reason
+
+
+@pytest.mark.parametrize(("degrees", "expected"), [(15.0, "upright"), (40.0, "four_legged")])
+def test_a_deep_bow_over_planted_feet_is_done_on_four_legs(people, degrees, expected):
+    morphology, reason = choose_morphology(Body.of(people["bowing"](degrees=degrees), 50.0), "auto", HAND)
+    assert morphology.name == expected
+    assert reason.startswith(expected)
+    if expected == "four_legged":
+        assert "leans 40 degrees over feet that stay" in reason
+
+
+def test_leaning_while_stepping_is_no_bow(people):
+    body = Body.of(people["bowing"](degrees=60.0), 50.0)
+    for joint in body.joints:
+        body.joints[joint][:, 0] += np.linspace(0.0, 1.0, body.num_frames)
+    assert choose_morphology(body, "auto", HAND)[0].name == "upright"
 
 
 def test_auto_wants_the_person_up_at_both_ends(people):
