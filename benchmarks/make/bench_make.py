@@ -68,6 +68,11 @@ def summarise(skill: Path) -> dict:
 
 
 SHARES = ("env", "inference", "update", "other")
+TABLE_SHARES = ("physics", "update", "env", "inference", "other")
+HEADER = (
+    "| command | seed | verdict | survival | joint error [rad] | all stages [s] | training [s] | steps "
+    "| samples per CPU-s | physics / update / environment / inference / other |"
+)
 
 
 def main() -> None:
@@ -87,15 +92,16 @@ def main() -> None:
     rows = [summarise(path.parent) for path in sorted(root.rglob("evaluation.json"))]
     head = {"cores": len(os.sched_getaffinity(0)), "machine": platform.machine(), "python": platform.python_version()}
     RESULTS.write_text(json.dumps({**head, "runs": rows}, indent=1) + "\n", encoding="utf-8")
-    print("| command | seed | verdict | survival | joint error [rad] | make [s] | train [s] | steps | samples/CPU-s |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(HEADER)
+    print("|" + "---|" * (HEADER.count("|") - 1))
     for row in rows:
         checks, train = row["evaluation"]["checks"], row["train"]
-        total = sum(row["seconds"].values())
+        shares = " / ".join(f"{train['cpu_share'][key]:.0%}" for key in TABLE_SHARES)
         print(
             f"| {row['command']} | {row['seed']} | {'PASS' if row['evaluation']['passed'] else 'FAIL'} "
-            f"| {checks['survival']:.1%} | {checks['joint error [rad]']:.3f} | {total:.0f} "
-            f"| {row['seconds']['train']:.0f} | {train['steps']:,} | {train['samples_per_cpu_second']:,} |"
+            f"| {checks['survival']:.1%} | {checks['joint error [rad]']:.3f} | {sum(row['seconds'].values()):.0f} "
+            f"| {row['seconds']['train']:.0f} | {train['steps'] / 1e6:.1f} M "
+            f"| {train['samples_per_cpu_second']:,} | {shares} |"
         )
 
 

@@ -16,7 +16,7 @@ from lagoon.motion import npz
 from lagoon.motion.checks import checked_array, checked_fps, checked_quaternions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HumanMotion:
     """Joint positions of a person over time; world Z-up, X-forward at frame 0, floor at z = 0."""
 
@@ -64,6 +64,14 @@ class HumanMotion:
     def duration(self) -> float:
         """Length in seconds, (T - 1) / fps."""
         return (self.num_frames - 1) / self.fps
+
+    def __repr__(self) -> str:
+        """One line: sizes, not the arrays, which would fill a screen."""
+        text = self.text if len(self.text) <= 60 else self.text[:57] + "..."
+        return (
+            f"HumanMotion({text!r}, {self.num_frames} frames at {self.fps:g} Hz = {self.duration:.2f} s, "
+            f"{len(self.joint_names)} joints{', orientations' if self.joint_quat_w is not None else ''})"
+        )
 
     def joint(self, name: str) -> NDArray[np.float64]:
         """Return the (T, 3) world positions [m] of a joint by name.

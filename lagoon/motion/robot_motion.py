@@ -17,7 +17,7 @@ from lagoon.motion.checks import checked_array, checked_fps, checked_quaternions
 from lagoon.motion.rotations import quat_conj, quat_continuous, quat_mul, quat_slerp, quat_to_rotvec
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RobotMotion:
     """Root pose, joint angles and foot contacts of a robot over time; world Z-up, floor at z = 0."""
 
@@ -84,6 +84,14 @@ class RobotMotion:
     def duration(self) -> float:
         """Length in seconds, (T - 1) / fps."""
         return (self.num_frames - 1) / self.fps
+
+    def __repr__(self) -> str:
+        """One line: sizes, not the arrays, which would fill a screen."""
+        segments = ", ".join(self.segment_names)
+        return (
+            f"RobotMotion(robot={self.robot!r}, {self.num_frames} frames at {self.fps:g} Hz = {self.duration:.2f} s, "
+            f"{len(self.joint_names)} joints, segments: {segments})"
+        )
 
     def segment_at(self, frame: int) -> str:
         """Name of the stretch that holds a frame."""

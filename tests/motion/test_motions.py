@@ -134,3 +134,10 @@ def test_skeleton_is_a_tree_and_mirror_is_an_involution():
     assert len(BONES) == len(JOINT_NAMES) - 1
     assert [MIRROR[MIRROR[i]] for i in range(len(MIRROR))] == list(range(len(MIRROR)))
     assert JOINT_NAMES[MIRROR[JOINT_NAMES.index("left_wrist")]] == "right_wrist"
+
+
+def test_a_motion_prints_as_one_line():
+    human = HumanMotion(20.0, ("a", "b"), np.zeros((11, 2, 3)), text="x" * 300)
+    assert repr(human) == f"HumanMotion('{'x' * 57}...', 11 frames at 20 Hz = 0.50 s, 2 joints)"
+    shown = repr(spinning_robot())
+    assert "\n" not in shown and "at 50 Hz" in shown and "segments:" in shown and len(shown) < 200
