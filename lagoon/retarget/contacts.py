@@ -21,7 +21,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 STRETCHED = 0.85
-"""A hanging arm whose wrist is lower than the shoulder by this share of its length stands, on four legs."""
+"""An arm at rest stands, on four legs: its wrist lies this share of its length below the shoulder, or further down the
+spine. The second counts while the feet stay, as in a bow whose arms stay at the sides."""
 SHUFFLE = 0.08
 """Feet that stay within this distance [m] of their mean place are planted."""
 
@@ -80,7 +81,7 @@ def detect(body: Body, robot: RobotSpec, morphology: Morphology, config: Retarge
     lowest = heights.min(axis=1)
     lowest = np.where(touch.any(axis=1), 0.0, lowest)
     if "FL" in morphology.stands_on:
-        _stand_on_hanging_arms(body, robot, touch, slow, planted)
+        _stand_on_resting_arms(body, robot, touch, slow, planted)
     return Contacts(touch, slow, lowest, planted, hands_carry)
 
 
@@ -124,13 +125,17 @@ def _stays(body: Body, side: str) -> bool:
     return bool(np.linalg.norm(place - place.mean(axis=0), axis=1).max() < SHUFFLE)
 
 
-def _stand_on_hanging_arms(body: Body, robot: RobotSpec, touch: Mask, slow: Mask, planted: bool) -> None:
-    """Front legs stand where the arms hang; while the person walks they trot with the diagonal hind leg."""
+def _stand_on_resting_arms(body: Body, robot: RobotSpec, touch: Mask, slow: Mask, planted: bool) -> None:
+    """Front legs stand where the arms rest; while the person walks they trot with the diagonal hind leg."""
     names = [leg.name for leg in robot.legs]
+    down_spine = -body.trunk[:, :, 2]
     for front, side, diagonal in (("FL", "left", "RR"), ("FR", "right", "RL")):
         k = names.index(front)
-        drop = (body.joints[f"{side}_shoulder"] - body.joints[f"{side}_wrist"])[:, 2]
-        hanging = median_filter(drop > STRETCHED * body.arm_length, size=9, mode="nearest")
-        stands = hanging if planted else hanging & touch[:, names.index(diagonal)]
+        arm = body.joints[f"{side}_wrist"] - body.joints[f"{side}_shoulder"]
+        drop = -arm[:, 2]
+        if planted:
+            drop = np.maximum(drop, np.einsum("ti,ti->t", arm, down_spine))
+        rests = median_filter(drop > STRETCHED * body.arm_length, size=9, mode="nearest")
+        stands = rests if planted else rests & touch[:, names.index(diagonal)]
         touch[:, k] |= stands
         slow[:, k] |= stands

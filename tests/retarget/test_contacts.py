@@ -51,6 +51,23 @@ def test_hanging_arms_stand_on_four_legs(go2, people):
     assert contacts.touch[0].all()
 
 
+def test_arms_along_a_bowing_trunk_stand_on_four_legs(go2, people):
+    # The arms turn with the trunk, so seen from the floor they point backward: they are at rest all the same.
+    human = people["bowing"](degrees=50.0)
+    _, contacts = contacts_of(go2, human, "four_legged")
+    assert contacts.planted
+    assert contacts.touch.all()
+    # An arm that leaves the side is a gesture, bow or not.
+    moved = human.joint_pos_w.copy()
+    shoulder, elbow, wrist = (human.joint_names.index(f"left_{name}") for name in ("shoulder", "elbow", "wrist"))
+    middle = slice(human.num_frames // 3, 2 * human.num_frames // 3)
+    moved[middle, wrist] = moved[middle, shoulder] + (0.3, 0.0, 0.1)
+    moved[middle, elbow] = moved[middle, shoulder] + (0.2, 0.1, -0.1)
+    _, contacts = contacts_of(go2, type(human)(20.0, human.joint_names, moved), "four_legged")
+    assert not contacts.touch[len(contacts.touch) // 2, 0]
+    assert contacts.touch[:, 1:].all()
+
+
 def test_hands_on_the_floor_carry(go2, people):
     _, contacts = contacts_of(go2, people["crawling"](), "four_legged")
     assert contacts.hands_carry
