@@ -36,6 +36,7 @@ VERB = Verb(
         "robot",
         "seed",
         "skills_dir",
+        "generate.generator",
         "generate.model",
         "generate.duration",
         "generate.guidance",

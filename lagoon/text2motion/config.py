@@ -31,8 +31,11 @@ def _require(ok: bool, owner: str, name: str, value: object, expected: str) -> N
 class GenerateConfig:
     """How a command becomes a motion."""
 
+    generator: str = "small"
+    """What makes the motion: small (built in), the name of an installed plug-in, or package.module:Class."""
     model: str = "default"
-    """Name of a folder in assets/models, or a path to a folder with model.yaml and weights.safetensors."""
+    """Weights: a name in assets/models, or a folder with model.yaml and weights.safetensors; other generators
+    read it in their own way."""
     duration: float | None = None
     """Length of the motion [s]; None predicts it from the nearest known commands, within 2 to 8 s."""
     guidance: float = 3.0
@@ -59,6 +62,7 @@ class GenerateConfig:
             BadInputError: a value is outside its range.
         """
         owner = "GenerateConfig"
+        _require(bool(self.generator), owner, "generator", repr(self.generator), "a name or package.module:Class")
         _require(bool(self.model), owner, "model", repr(self.model), "a model name or a folder")
         ok = self.duration is None or MIN_SECONDS <= self.duration <= MAX_SECONDS
         _require(ok, owner, "duration", self.duration, f"null or {MIN_SECONDS} to {MAX_SECONDS} seconds")

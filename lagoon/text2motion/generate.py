@@ -1,7 +1,8 @@
 """Command to HumanMotion: the stage function of text to motion.
 
-What enters: a command, GenerateConfig, a seed. What leaves: the most plausible of a few sampled motions,
-22 joints at 20 fps, Z-up, facing +X over the origin, or a RefusedCommandError.
+What enters: a command, GenerateConfig, a seed. What leaves: a motion of 22 joints at 20 fps, Z-up, facing +X over
+the origin, or a RefusedCommandError. The gate reads the command, then the generator that the settings name makes
+the motion; the built-in one returns the most plausible of a few sampled motions.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.progress import Progress, silent
-from lagoon.text2motion import gate, plausibility
+from lagoon.text2motion import gate, plausibility, registry
 from lagoon.text2motion.config import FPS, FRAMES_PER_STEP, GenerateConfig
+from lagoon.text2motion.generator import Request, create, run
 from lagoon.text2motion.grounding import Grounded, ground
 from lagoon.text2motion.model import Model, load_model
 from lagoon.text2motion.text_encoder import default_encoder
@@ -57,13 +59,13 @@ def generate(command: str, config: GenerateConfig, seed: int = 0, progress: Prog
 
     Args:
         command: a few English words.
-        config: model, sampling and gate settings.
+        config: generator, model, sampling and gate settings.
         seed: the same seed gives the same bits.
         progress: told what is being done.
 
     Raises:
         RefusedCommandError: the command is empty or far from everything known.
-        BadInputError: unknown model, negative seed.
+        BadInputError: unknown generator or model, negative seed, a generator that does not keep to its interface.
         MissingExtraError: the sentence encoder is not installed.
         CorruptFileError: the model's files are damaged.
     """
@@ -71,30 +73,47 @@ def generate(command: str, config: GenerateConfig, seed: int = 0, progress: Prog
         raise BadInputError(f"The seed is {seed}; expected 0 or more. Set it with seed=NUMBER.")
     tell = progress or silent
     tell(0.0, "reading the command")
-    model = load_model(config.model)
+    kind = registry.load(config.generator)
+    bank = load_model(config.model if kind is SmallGenerator else "default").bank
     with one_thread():
-        reading = gate.read(command, model.bank, default_encoder(), config.threshold, config.force)
-        seconds = config.duration or model.bank.duration(reading.encoding.sentence)
-        tell(0.2, f"sampling {config.candidates} motions of {seconds:.1f} s")
-        found = candidates(model, reading, seconds, config, seed)
-    best = max(found, key=lambda candidate: candidate.score(config.match_weight))
+        force = config.force or bool(getattr(kind, "open_vocabulary", False))
+        reading = gate.read(command, bank, default_encoder(), config.threshold, force)
+        seconds = config.duration or bank.duration(reading.encoding.sentence)
+    request = Request(command, reading, seconds, seed, tell)
+    motion = run(config.generator, create(config.generator, kind, config), request)
     tell(1.0, "motion chosen")
-    return HumanMotion(
-        fps=FPS,
-        joint_names=JOINT_NAMES,
-        joint_pos_w=best.joint_pos_w,
-        text=command,
-        source={
-            "model": model.name,
-            "weights_sha256": model.sha256,
-            "seed": str(seed),
-            "nearest_command": reading.nearest[0].text,
-            "nearest_verb": reading.nearest[0].verb,
-            "similarity": f"{reading.nearest[0].similarity:.3f}",
-            "candidates": str(config.candidates),
-            "feet_planted": str(best.grounded.planted).lower(),
-        },
-    )
+    return motion
+
+
+class SmallGenerator:
+    """The built-in generator: motion tokens, the best of a few candidates."""
+
+    def __init__(self, config: GenerateConfig) -> None:
+        """Load the model that ``config.model`` names."""
+        self.config, self.model = config, load_model(config.model)
+
+    def generate(self, request: Request) -> HumanMotion:
+        """Sample, clean up and choose; see the module's text."""
+        config, model, reading = self.config, self.model, request.reading
+        request.progress(0.2, f"sampling {config.candidates} motions of {request.seconds:.1f} s")
+        with one_thread():
+            found = candidates(model, reading, request.seconds, config, request.seed)
+        best = max(found, key=lambda candidate: candidate.score(config.match_weight))
+        return HumanMotion(
+            fps=FPS,
+            joint_names=JOINT_NAMES,
+            joint_pos_w=best.joint_pos_w,
+            source={
+                "model": model.name,
+                "weights_sha256": model.sha256,
+                "seed": str(request.seed),
+                "nearest_command": reading.nearest[0].text,
+                "nearest_verb": reading.nearest[0].verb,
+                "similarity": f"{reading.nearest[0].similarity:.3f}",
+                "candidates": str(config.candidates),
+                "feet_planted": str(best.grounded.planted).lower(),
+            },
+        )
 
 
 def candidates(

@@ -1,0 +1,151 @@
+"""What a generator is: the one interface between a command that passed the gate and the motion it asks for.
+
+What enters: a Request. What leaves: a HumanMotion that was checked, or an error that names the class at fault.
+lagoon's own generators and a user's class go through the same functions; see docs/text2motion.md.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from lagoon.errors import BadInputError, LagoonError, MissingExtraError, RefusedCommandError
+from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.skeleton import JOINT_NAMES
+from lagoon.progress import Progress, silent
+from lagoon.text2motion.config import FPS, GenerateConfig
+from lagoon.text2motion.gate import Reading
+
+T = TypeVar("T")
+
+HEIGHTS = (0.5, 3.0)
+"""Length [m] of the line pelvis, spine, neck, head plus leg that a person may have; catches other units than metres."""
+FLOOR = 0.25
+"""Largest distance [m] between the floor and the lowest joint of the whole motion."""
+_LINE = ("left_foot", "left_ankle", "left_knee", "left_hip", "pelvis", "spine1", "spine2", "spine3", "neck", "head")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a generator is asked for."""
+
+    command: str
+    """The command as it was typed."""
+    reading: Reading
+    """The command as the gate read it: ``words`` without what is polite only, their encoding, the nearest known."""
+    seconds: float
+    """Wanted duration [s]."""
+    seed: int
+    """Seed of every random choice: the same seed shall give the same motion."""
+    progress: Progress = silent
+    """Told what is being done, as a share in [0, 1] and a few words."""
+
+
+class Generator(Protocol):
+    """Turns requests into motion.
+
+    A class may say ``open_vocabulary = True``: it then also gets commands that the built-in model does not know.
+    """
+
+    def __init__(self, config: GenerateConfig) -> None:
+        """Load what is needed; ``config.model`` names the weights, in whatever way the class likes."""
+        ...
+
+    def generate(self, request: Request) -> HumanMotion:
+        """Return 22 joints in the order of lagoon.motion.skeleton, 20 fps, metres, Z-up, floor at z = 0."""
+        ...
+
+
+def create(name: str, kind: type, config: GenerateConfig) -> Generator:
+    """Make a generator.
+
+    Args:
+        name: what the user typed.
+        kind: its class.
+        config: handed to the class.
+
+    Raises:
+        LagoonError: the class raised something; the text names it.
+    """
+    return _call(name, kind, "could not be made", lambda: kind(config))
+
+
+def run(name: str, generator: Generator, request: Request) -> HumanMotion:
+    """Let a generator generate, and check what it returns.
+
+    Raises:
+        RefusedCommandError: the generator refuses the command.
+        BadInputError: it raised something else, or returned what is no motion of a person; the text names its class.
+    """
+    kind = type(generator)
+    motion = _call(name, kind, "failed", lambda: generator.generate(request))
+    owner = title(name, kind)
+    if not isinstance(motion, HumanMotion):
+        raise BadInputError(
+            f"{owner} returned {_describe(motion)}; expected a lagoon.motion.human_motion.HumanMotion. "
+            "Return HumanMotion(fps=20, joint_names=JOINT_NAMES, joint_pos_w=positions)."
+        )
+    if motion.fps != FPS:
+        raise BadInputError(
+            f"{owner} returned a motion at {motion.fps:g} fps; expected {FPS:g}. Resample the positions before "
+            "you make the HumanMotion."
+        )
+    if motion.joint_names != JOINT_NAMES:
+        raise BadInputError(
+            f"{owner} returned {len(motion.joint_names)} joints, {', '.join(motion.joint_names[:4])}...; expected the "
+            f"{len(JOINT_NAMES)} of lagoon.motion.skeleton.JOINT_NAMES in that order. Reorder the positions."
+        )
+    _check_body(owner, motion)
+    return replace(motion, text=request.command, source={"generator": name} | motion.source)
+
+
+def title(name: str, kind: type) -> str:
+    """A generator's name for messages."""
+    full = f"{kind.__module__}:{kind.__qualname__}"
+    return f"The generator {full}" if name == full else f"The generator '{name}' ({full})"
+
+
+def _check_body(owner: str, motion: HumanMotion) -> None:
+    """Catch centimetres, and a floor that is not at zero."""
+    points = np.stack([motion.joint(joint) for joint in _LINE])
+    height = float(np.median(np.linalg.norm(np.diff(points, axis=0), axis=-1).sum(axis=0)))
+    if not HEIGHTS[0] <= height <= HEIGHTS[1]:
+        raise BadInputError(
+            f"{owner} returned a person who measures {height:.3g} m from foot to head along the bones; expected "
+            f"{HEIGHTS[0]:g} to {HEIGHTS[1]:g} m. Give positions in metres."
+        )
+    lowest = float(motion.joint_pos_w[..., 2].min())
+    if abs(lowest) > FLOOR:
+        raise BadInputError(
+            f"{owner} returned a motion whose lowest joint is at z = {lowest:.2f} m; expected the floor at z = 0 and "
+            f"the lowest joint within {FLOOR:g} m of it. Give positions with Z up, moved so that the feet touch z = 0."
+        )
+
+
+def _call(name: str, kind: type, what: str, work: Callable[[], T]) -> T:
+    """Run foreign code; whatever it raises is told as its own fault, with the line where it happened."""
+    try:
+        return work()
+    except (RefusedCommandError, MissingExtraError):
+        raise
+    except Exception as error:
+        if isinstance(error, LagoonError) and kind.__module__.startswith("lagoon."):
+            raise
+        cause = " ".join(f"{type(error).__name__}: {error}".split())
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise BadInputError(
+            f"{title(name, kind)} {what}: {cause} ({Path(place.filename).name}, line {place.lineno}). "
+            "Its class has to be mended, or choose another one with generate.generator=NAME. "
+            "LAGOON_DEBUG=1 shows the traceback."
+        ) from error
+
+
+def _describe(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    kind = type(value).__name__
+    return f"a {kind} of shape {tuple(shape)}" if shape is not None else f"{'None' if value is None else 'a ' + kind}"
