@@ -21,6 +21,8 @@ from lagoon.errors import CorruptFileError
 Array = NDArray[np.float64]
 SCHEMA_VERSION = 1
 QUATERNION = "wxyz base->world"
+OPTIONAL = ("action_scale", "up_b")
+"""Facts that a bundle may lack."""
 
 
 class RobotFacts(Protocol):
@@ -109,6 +111,9 @@ class BundleInfo:
     quaternion: str = QUATERNION
     action_scale: Array | None = None
     """(J,) [rad] per unit of action where the graph has such a scale; for other programs that read the file."""
+    up_b: Array | None = None
+    """(T, 3) world's up axis in the base frame at each tick of the reference, to four digits: where a tilt guard
+    expects gravity. Bundles of earlier versions lack it; a guard then has only ``max_tilt``."""
 
     def __post_init__(self) -> None:
         """Validate and freeze.
@@ -146,6 +151,22 @@ class BundleInfo:
             raise _bad("max_tilt", list(self.max_tilt), "angles in [0, pi] rad")
         if self.quaternion != QUATERNION:
             raise _bad("quaternion", self.quaternion, f"'{QUATERNION}'")
+        if self.up_b is not None:
+            put(self, "up_b", self._directions(self.up_b))
+
+    def _directions(self, value: object) -> Array:
+        wanted = f"{self.num_steps} unit vectors, one for each tick"
+        try:
+            array = np.array(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise _bad("up_b", "not a table of numbers", wanted) from error
+        if array.shape != (self.num_steps, 3) or not np.isfinite(array).all():
+            raise _bad("up_b", f"of shape {array.shape}, or not finite", wanted)
+        norms = np.linalg.norm(array, axis=1)
+        if np.abs(norms - 1.0).max() > 1e-3:
+            raise _bad("up_b", f"of norm {norms[np.abs(norms - 1.0).argmax()]:.4f} at one tick", wanted)
+        array.setflags(write=False)
+        return array
 
     def _per_joint(self, name: str, positive: bool) -> Array:
         value, joints = getattr(self, name), len(self.joint_names)
@@ -218,7 +239,7 @@ class BundleInfo:
             )
         known = {field.name: field for field in fields(BundleInfo)}
         extra = {"schema_version", "initial_state", "inputs", "outputs"}
-        missing = sorted(name for name in known if name not in values and name != "action_scale")
+        missing = sorted(name for name in known if name not in values and name not in OPTIONAL)
         unknown = sorted(set(values) - set(known) - extra)
         if missing or unknown:
             raise CorruptFileError(
@@ -276,7 +297,16 @@ class BundleInfo:
             motion_sha256=motion_sha256,
             git_revision=git_revision,
             action_scale=action_scale,
+            up_b=up_directions(motion.root_quat_w),
         )
+
+
+def up_directions(root_quat_w: Array) -> Array:
+    """World's up axis in the base frame (T, 3) of orientations (T, 4) wxyz, to four digits."""
+    w, x, y, z = root_quat_w.T
+    # Third row of the rotation matrix.
+    up = np.stack([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)], axis=1)
+    return np.asarray(np.round(up, 4) + 0.0, dtype=np.float64)
 
 
 def max_tilt_by_segment(root_quat_w: Array, starts: Sequence[int]) -> tuple[float, ...]:

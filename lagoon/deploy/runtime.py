@@ -62,6 +62,7 @@ class PolicyRunner:
         self._tick = 0
         self._bad = np.zeros(self._rows, dtype=bool)
         self._clipped = np.zeros(self._rows, dtype=np.int64)
+        self._unclipped = np.tile(self.bundle.default_joint_pos, (self._rows, 1))
         self._seconds.clear()
 
     @property
@@ -83,6 +84,11 @@ class PolicyRunner:
     def bad_rows(self) -> NDArray[np.bool_]:
         """(B,) True for robots whose policy has returned a value that is not finite since reset."""
         return self._bad.copy()
+
+    @property
+    def unclipped(self) -> NDArray[np.float64]:
+        """(B, J) targets of the last tick as the graph gave them, beyond the joint limits too [rad]."""
+        return self._unclipped
 
     @property
     def clipped_share(self) -> float:
@@ -138,7 +144,7 @@ class PolicyRunner:
             self._sensor("imu_ang_vel", imu_ang_vel, 3),
         )
         # In float64, since a float32 limit may round to beyond the real one.
-        wanted = targets.astype(np.float64)
+        wanted = self._unclipped = targets.astype(np.float64)
         result = np.clip(wanted, self.bundle.joint_lower, self.bundle.joint_upper)
         self._clipped += (result != wanted).sum(axis=1)
         return result[0] if self.batch is None else result

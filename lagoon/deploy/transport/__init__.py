@@ -1,0 +1,1 @@
+"""Ways to a robot: the protocol in base.py, and one file for each kind of link."""
