@@ -46,6 +46,7 @@ EXTRAS: dict[str, Packages] = {
         ("imageio_ffmpeg", "imageio-ffmpeg"),
         ("onnxruntime", "onnxruntime"),
     ),
+    "unitree": (("cyclonedds", "cyclonedds"),),
 }
 """Extra of lagoon to (module, distribution); a test compares it with pyproject.toml."""
 

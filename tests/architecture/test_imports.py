@@ -7,7 +7,18 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted((ROOT / "lagoon").rglob("*.py"))
-HEAVY = ("torch", "mujoco", "onnx", "onnxruntime", "viser", "imageio", "mink", "tokenizers", "tensorboard")
+HEAVY = (
+    "torch",
+    "mujoco",
+    "onnx",
+    "onnxruntime",
+    "viser",
+    "imageio",
+    "mink",
+    "tokenizers",
+    "tensorboard",
+    "cyclonedds",
+)
 
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command()"
 LIST_MODULES = """

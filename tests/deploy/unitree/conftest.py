@@ -1,0 +1,49 @@
+"""Messages whose every number differs, and their twins made of the IDL types."""
+
+import numpy as np
+import pytest
+
+from lagoon.deploy.unitree.layout import LOW_CMD, LOW_STATE
+
+
+def counted(struct: np.dtype, counter: list[int] | None = None) -> np.ndarray:
+    """A struct in which the k-th number is a function of k, below what a signed number of its size holds."""
+    counter = [0] if counter is None else counter
+    out = np.zeros((), struct)
+    for name in struct.names or ():
+        field = struct.fields[name][0]
+        item, shape = field.subdtype or (field, ())
+        values = []
+        for _ in range(int(np.prod(shape, dtype=int))):
+            if item.names:
+                values.append(counted(item, counter))
+                continue
+            counter[0] += 1
+            k = counter[0]
+            high = 2 ** (8 * item.itemsize - 1) - 1
+            values.append(k * 0.37 - 40.0 if item.kind == "f" else k * 2654435761 % high)
+        if item.names:
+            out[name] = np.array(values, item).reshape(shape)
+        else:
+            out[name] = np.array(values).astype(item).reshape(shape)
+    return out
+
+
+@pytest.fixture(scope="session")
+def every_cmd_number():
+    return counted(LOW_CMD)
+
+
+@pytest.fixture(scope="session")
+def every_state_number():
+    return counted(LOW_STATE)
+
+
+@pytest.fixture
+def cmd_numbers(every_cmd_number):
+    return every_cmd_number.copy()
+
+
+@pytest.fixture
+def state_numbers(every_state_number):
+    return every_state_number.copy()
