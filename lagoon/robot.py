@@ -6,6 +6,7 @@ joints are found by name everywhere, since joint order, actuator order and motor
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,8 @@ class Leg:
     """Hip (abduction) axis origin in the base frame [m]."""
     thigh_offset: tuple[float, float, float]
     """Thigh joint origin in the hip frame [m]."""
-    thigh_length: float
-    """[m]"""
+    calf_offset: tuple[float, float, float]
+    """Calf joint origin in the thigh frame [m]."""
     foot_offset: tuple[float, float, float]
     """Foot centre in the calf frame [m]."""
 
@@ -45,6 +46,11 @@ class Leg:
     def joints(self) -> tuple[str, str, str]:
         """The three joint names from the body outward."""
         return (self.hip_joint, self.thigh_joint, self.calf_joint)
+
+    @property
+    def thigh_length(self) -> float:
+        """Thigh joint to calf joint [m]."""
+        return float(np.linalg.norm(self.calf_offset))
 
     @property
     def reach(self) -> float:
@@ -71,6 +77,8 @@ class RobotSpec:
     """(J,) the order used by every array in lagoon, in files and in the bundle."""
     motor_names: tuple[str, ...]
     """(J,) joint names in the order of the robot's motor bus and of the actuators in robot.xml."""
+    motor_sign: Array
+    """(J,) angle on the motor bus = motor_sign * angle here; -1 where the motor turns the other way."""
     joint_lower: Array
     """(J,) lower position limits [rad]."""
     joint_upper: Array
@@ -124,9 +132,15 @@ class RobotSpec:
         return len(self.joint_names)
 
 
+def robot_folders() -> list[Path]:
+    """Where robots are looked for, first come first served: $LAGOON_ROBOTS, robots/ in the working folder, assets/."""
+    own = os.environ.get("LAGOON_ROBOTS")
+    return [*([Path(own)] if own else []), Path("robots"), data_dir("assets") / "robots"]
+
+
 def known_robots() -> list[str]:
-    """Names of the robots in assets/robots."""
-    return sorted(path.parent.name for path in (data_dir("assets") / "robots").glob("*/robot.yaml"))
+    """Names of the robots in these folders."""
+    return sorted({path.parent.name for folder in robot_folders() for path in folder.glob("*/robot.yaml")})
 
 
 def load_robot(name: str) -> RobotSpec:
@@ -137,7 +151,17 @@ def load_robot(name: str) -> RobotSpec:
     """
     if name not in known_robots():
         raise unknown_name("Robot", name, known_robots(), "Choose one with robot=NAME.")
-    folder = data_dir("assets") / "robots" / name
+    folder = next(place / name for place in robot_folders() if (place / name / "robot.yaml").is_file())
+    return read_robot(folder)
+
+
+def read_robot(folder: Path) -> RobotSpec:
+    """Read the description in a folder; its name is the robot's.
+
+    Raises:
+        BadInputError: robot.yaml is of another schema or lacks a number.
+    """
+    name = folder.name
     raw: dict[str, Any] = yaml.safe_load((folder / "robot.yaml").read_text(encoding="utf-8"))
     if raw.get("schema_version") != SCHEMA_VERSION:
         raise BadInputError(
@@ -147,11 +171,14 @@ def load_robot(name: str) -> RobotSpec:
     joints: dict[str, dict[str, float]] = raw["joints"]
     names = tuple(joints)
 
-    def per_joint(key: str) -> Array:
-        missing = [joint for joint in names if key not in joints[joint]]
+    def per_joint(key: str, default: float | None = None) -> Array:
+        missing = [joint for joint in names if joints[joint].get(key, default) is None]
         if missing:
-            raise BadInputError(f"{folder / 'robot.yaml'} lacks '{key}' for: {', '.join(missing)}.")
-        array = np.array([joints[joint][key] for joint in names], dtype=np.float64)
+            raise BadInputError(
+                f"{folder / 'robot.yaml'} has no '{key}' for: {', '.join(missing)}. Fill the numbers in, "
+                f"with their source; then: lagoon robot check {name}"
+            )
+        array = np.array([joints[joint].get(key, default) for joint in names], dtype=np.float64)
         array.setflags(write=False)
         return array
 
@@ -164,7 +191,7 @@ def load_robot(name: str) -> RobotSpec:
             foot=value["foot"],
             hip_pos_b=tuple(value["hip_pos_b"]),
             thigh_offset=tuple(value["thigh_offset"]),
-            thigh_length=value["thigh_length"],
+            calf_offset=tuple(value["calf_offset"]),
             foot_offset=tuple(value["foot_offset"]),
         )
         for leg, value in raw["legs"].items()
@@ -175,6 +202,7 @@ def load_robot(name: str) -> RobotSpec:
         name=name,
         joint_names=names,
         motor_names=tuple(raw["motors"]),
+        motor_sign=per_joint("motor_sign", default=1.0),
         joint_lower=per_joint("lower"),
         joint_upper=per_joint("upper"),
         joint_vel_limit=per_joint("velocity"),

@@ -18,7 +18,22 @@ from lagoon.cli.arguments import split
 from lagoon.cli.verb import Call, Verb
 from lagoon.errors import BadInputError, LagoonError
 
-VERBS = ("make", "generate", "retarget", "train", "export", "evaluate", "preview", "play", "list", "doctor")
+VERBS = (
+    "make",
+    "generate",
+    "retarget",
+    "train",
+    "export",
+    "evaluate",
+    "preview",
+    "play",
+    "list",
+    "robot list",
+    "robot check",
+    "robot init",
+    "doctor",
+)
+"""A verb of two words lives in the file of the same name with an underscore, as does its file in configs/."""
 CORE_MODULES = ("numpy", "scipy", "yaml", "hydra", "omegaconf", "rich")
 INTERRUPTED = 130
 BUG = 70
@@ -72,10 +87,15 @@ def load_verb(name: str) -> Verb:
         BadInputError: no such verb; the nearest ones are named.
     """
     if name not in VERBS:
+        group = name.split(" ")[0]
+        if members := [verb for verb in VERBS if verb.startswith(group + " ")]:
+            raise BadInputError(
+                f"'lagoon {name}' is not known. There are: {', '.join(members)}. See: lagoon {group} --help"
+            )
         near = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.5)
         advice = f"Did you mean 'lagoon {near[0]}'?" if near else f'To make a skill: lagoon make "{name}"'
         raise BadInputError(f"The verb {name!r} is not known. Verbs: {', '.join(VERBS)}. {advice}")
-    return importlib.import_module(f"lagoon.cli.{name}").VERB
+    return importlib.import_module(f"lagoon.cli.{name.replace(' ', '_')}").VERB
 
 
 def _run(words: list[str]) -> int:
@@ -89,8 +109,13 @@ def _run(words: list[str]) -> int:
 
         print(f"lagoon {__version__}")
         return 0
-    verb = load_verb(words[0])
-    arguments = split(words[1:], verb.name, takes_text=verb.text != "none")
+    members = [name for name in VERBS if name.startswith(words[0] + " ")]
+    if members and (len(words) == 1 or words[1] in ("--help", "-h", "help")):
+        print(overview([load_verb(name) for name in members]))
+        return 0
+    length = 2 if members else 1
+    verb = load_verb(" ".join(words[:length]))
+    arguments = split(words[length:], verb.name, takes_text=verb.text != "none")
     if "--help" in arguments.flags:
         print(verb_help(verb))
         return 0
@@ -117,6 +142,9 @@ def _no_text(verb: Verb, absent: bool) -> BadInputError:
     fact = "is missing" if absent else "is empty"
     if verb.text == "command":
         return BadInputError(f'The command {fact}. Say what to do, in words: lagoon {verb.name} "wave hello"')
+    if verb.text != "skill":
+        what = "name of the robot" if verb.text == "robot" else verb.text
+        return BadInputError(f"The {what} {fact}. For example: {verb.examples[0][0]}")
     return BadInputError(
         f'The skill {fact}. Name it by its command, folder name or path: lagoon {verb.name} "wave hello". '
         "'lagoon list' shows the skills there are."

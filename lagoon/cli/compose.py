@@ -50,7 +50,7 @@ def compose_config(verb: str, config: type, overrides: Sequence[str], config_dir
     """Fill a verb's settings.
 
     Args:
-        verb: name of the top-level file in configs/, for example ``"train"``.
+        verb: for example ``"train"``; its file in configs/ has the same name, with underscores for spaces.
         config: the verb's dataclass.
         overrides: ``KEY=VALUE`` as typed. A key may leave out names in the middle as long as only one setting
             fits (``train.minutes`` for ``train.ppo.minutes``). The value of a text setting is taken as it is.
@@ -78,15 +78,16 @@ def compose_config(verb: str, config: type, overrides: Sequence[str], config_dir
         _check_value(config, change)
     literal = {change.key: change for change in changes if "text" in change.option.kind.split(" | ")}
     typed = [f"{change.key}={_number(change)}" for change in changes if change.key not in literal]
-    ConfigStore.instance().store(name=verb, group="schema", node=schema_of(config), provider="lagoon")
+    name = verb.replace(" ", "_")
+    ConfigStore.instance().store(name=name, group="schema", node=schema_of(config), provider="lagoon")
     try:
         with initialize_config_dir(str(folder.resolve()), version_base="1.3"):
-            composed = compose(verb, overrides=selections + typed)
+            composed = compose(name, overrides=selections + typed)
         values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:
         cause = " ".join(str(error).split())
         raise BadInputError(
-            f"The settings of 'lagoon {verb}' could not be composed: {cause}. Look at {folder / (verb + '.yaml')} and "
+            f"The settings of 'lagoon {verb}' could not be composed: {cause}. Look at {folder / (name + '.yaml')} and "
             f"the files it names, and at: lagoon {verb} --help"
         ) from error
     assert isinstance(values, dict)

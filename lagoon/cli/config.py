@@ -139,3 +139,27 @@ class ListVerb:
 @dataclass(frozen=True)
 class DoctorVerb:
     """Settings of ``lagoon doctor``: none yet."""
+
+
+@dataclass(frozen=True)
+class RobotListVerb:
+    """Settings of ``lagoon robot list``: none yet."""
+
+
+@dataclass(frozen=True)
+class RobotCheckVerb:
+    """Settings of ``lagoon robot check``: none yet."""
+
+
+@dataclass(frozen=True)
+class RobotInitVerb:
+    """Settings of ``lagoon robot init``."""
+
+    name: str = ""
+    """Name of the new robot; empty takes the name of the file."""
+    robots_dir: str = "robots"
+    """Folder that gets the new robot's folder; robots/ of the working folder is where lagoon looks for robots."""
+    lock: tuple[str, ...] = ()
+    """Joints to hold still at zero, such as those of an arm: lock=[arm_1,arm_2]."""
+    licence: str = ""
+    """A line for the files about where the numbers come from and under which licence."""

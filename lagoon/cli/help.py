@@ -17,6 +17,8 @@ _WIDTH = 100
 _TEXT = {
     "command": "COMMAND is the first argument, whatever it holds; quote it, and put -- before it if it begins with -.",
     "skill": "SKILL is the command text, the name of a folder in skills_dir, or the path of a skill folder.",
+    "file": "FILE is the path of a file.",
+    "robot": "ROBOT is the name of a robot; 'lagoon robot list' shows them.",
     "none": "",
 }
 
@@ -34,7 +36,7 @@ def overview(verbs: Sequence[Verb]) -> str:
         "",
         "Verbs:",
     ]
-    lines += [f"  {verb.name:<10} {verb.purpose}" for verb in verbs]
+    lines += [f"  {verb.name:<12} {verb.purpose}" for verb in verbs]
     lines += [
         "",
         "lagoon VERB --help tells more. Exit codes: 0 done, 1 evaluation FAIL, 2 bad input or a missing part,",
@@ -45,7 +47,7 @@ def overview(verbs: Sequence[Verb]) -> str:
 
 def verb_help(verb: Verb) -> str:
     """Return what ``lagoon VERB --help`` prints."""
-    what = {"command": '"COMMAND" ', "skill": "SKILL ", "none": ""}[verb.text]
+    what = {"command": '"COMMAND" ', "none": ""}.get(verb.text, f"{verb.text.upper()} ")
     lines = [f"lagoon {verb.name}: {verb.purpose}", "", f"Usage: lagoon {verb.name} {what}[KEY=VALUE ...] [flags]"]
     if _TEXT[verb.text]:
         lines += textwrap.wrap(_TEXT[verb.text], _WIDTH)
@@ -75,7 +77,8 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
         return ("--help", "--cfg")
     if verb.text == "command":
         return tuple(FLAGS)
-    return ("--help", "--cfg") if verb.name == "play" else ("--help", "--cfg", "--again")
+    runs_a_stage = verb.text == "skill" and verb.name != "play"
+    return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 
 
 def show(value: object) -> str:

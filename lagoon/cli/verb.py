@@ -31,9 +31,10 @@ class Verb:
     """One verb of the command line."""
 
     name: str
+    """One word, or two for a group of verbs: ``"robot check"``."""
     purpose: str
     """One line for the list of verbs."""
-    text: Literal["command", "skill", "none"]
+    text: Literal["command", "skill", "file", "robot", "none"]
     """What the first argument is."""
     config: type
     """Frozen dataclass of the settings; its sections are the stages' own."""

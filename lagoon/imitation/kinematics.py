@@ -21,7 +21,7 @@ class FootKinematics(torch.nn.Module):
     calf_ids: Tensor
     hip_pos: Tensor
     thigh_offset: Tensor
-    thigh_length: Tensor
+    calf_offset: Tensor
     foot_offset: Tensor
 
     def __init__(self, robot: RobotSpec) -> None:
@@ -33,7 +33,7 @@ class FootKinematics(torch.nn.Module):
         self.register_buffer("calf_ids", torch.from_numpy(robot.joint_ids([leg.calf_joint for leg in robot.legs])))
         self.register_buffer("hip_pos", torch.tensor([leg.hip_pos_b for leg in robot.legs], dtype=f32))
         self.register_buffer("thigh_offset", torch.tensor([leg.thigh_offset for leg in robot.legs], dtype=f32))
-        self.register_buffer("thigh_length", torch.tensor([leg.thigh_length for leg in robot.legs], dtype=f32))
+        self.register_buffer("calf_offset", torch.tensor([leg.calf_offset for leg in robot.legs], dtype=f32))
         self.register_buffer("foot_offset", torch.tensor([leg.foot_offset for leg in robot.legs], dtype=f32))
 
     def forward(self, joint_pos: Tensor) -> Tensor:
@@ -41,10 +41,12 @@ class FootKinematics(torch.nn.Module):
         a, b = joint_pos[..., self.hip_ids], joint_pos[..., self.thigh_ids]
         c = b + joint_pos[..., self.calf_ids]
         fx, fy, fz = self.foot_offset.unbind(-1)
-        # In the hip frame: turn the foot offset by the calf's angle, hang it below the thigh, about Y.
-        x = -self.thigh_length * torch.sin(b) + fx * torch.cos(c) + fz * torch.sin(c)
-        z = -self.thigh_length * torch.cos(b) - fx * torch.sin(c) + fz * torch.cos(c)
+        kx, ky, kz = self.calf_offset.unbind(-1)
+        # In the hip frame: the calf joint turned by the thigh's angle, the foot by the calf's, both about Y.
+        sin_b, cos_b, sin_c, cos_c = torch.sin(b), torch.cos(b), torch.sin(c), torch.cos(c)
+        x = kx * cos_b + kz * sin_b + fx * cos_c + fz * sin_c
+        z = -kx * sin_b + kz * cos_b - fx * sin_c + fz * cos_c
         ox, oy, oz = self.thigh_offset.unbind(-1)
-        x, y, z = x + ox, fy + oy, z + oz
+        x, y, z = x + ox, ky + fy + oy, z + oz
         ca, sa = torch.cos(a), torch.sin(a)
         return torch.stack([x, ca * y - sa * z, sa * y + ca * z], dim=-1) + self.hip_pos

@@ -42,8 +42,9 @@ def test_every_verb_composes_to_its_defaults_and_back(name: str) -> None:
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_verb_has_its_file_in_configs(name: str) -> None:
-    raw = yaml.safe_load((ROOT / "configs" / f"{name}.yaml").read_text())
-    assert raw["defaults"][0] == f"/schema/{name}@_here_" and raw["defaults"][-1] == "_self_"
+    file = name.replace(" ", "_")
+    raw = yaml.safe_load((ROOT / "configs" / f"{file}.yaml").read_text())
+    assert raw["defaults"][0] == f"/schema/{file}@_here_" and raw["defaults"][-1] == "_self_"
     assert len(raw["defaults"]) == 2 + sum(dataclasses.is_dataclass(v) for v in vars(load_verb(name).config()).values())
 
 

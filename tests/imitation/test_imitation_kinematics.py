@@ -2,13 +2,17 @@
 
 import mujoco
 import numpy as np
+import pytest
 import torch
 
 from lagoon.imitation.kinematics import FootKinematics
+from lagoon.robot import known_robots, load_robot
 from lagoon.sim.model import Addresses, build_model
 
 
-def test_feet_agree_with_mujoco(robot):
+@pytest.mark.parametrize("name", known_robots())
+def test_feet_agree_with_mujoco(name):
+    robot = load_robot(name)
     model = build_model(robot)
     data, at = mujoco.MjData(model), Addresses.of(model, robot)
     draw = np.random.default_rng(0)

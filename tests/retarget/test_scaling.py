@@ -33,6 +33,6 @@ def test_a_straight_limb_becomes_the_wanted_share(go2, people):
 
 def test_sizes_come_from_the_robot(go2, people):
     body = Body.of(people["standing"](), 50.0)
-    legs = tuple(dataclasses.replace(leg, thigh_length=2 * leg.thigh_length) for leg in go2.legs)
+    legs = tuple(dataclasses.replace(leg, calf_offset=tuple(2 * x for x in leg.calf_offset)) for leg in go2.legs)
     larger = fit(body, dataclasses.replace(go2, legs=legs), RetargetConfig(), upright=True)
     assert larger.leg > 1.3 * fit(body, go2, RetargetConfig(), upright=True).leg
