@@ -58,8 +58,13 @@ class Body:
         return np.arccos(np.clip(self.trunk[:, 2, 2], -1.0, 1.0))
 
     @staticmethod
-    def of(human: HumanMotion, fps: float) -> Body:
+    def of(human: HumanMotion, fps: float, speed: float = 1.0) -> Body:
         """Resample, turn to face +X in frame 0 and measure.
+
+        Args:
+            human: the motion.
+            fps: wanted rate [Hz].
+            speed: 0.5 makes everything take twice as long.
 
         Raises:
             BadInputError: the motion lacks a joint that is needed; all missing ones are named.
@@ -71,7 +76,7 @@ class Body:
                 "Give it a motion with the 22 joints of lagoon.motion.skeleton."
             )
         path = np.stack([human.joint(name) for name in REQUIRED], axis=1)
-        path = resample_path(path, human.fps, fps)
+        path = resample_path(path, human.fps * speed, fps)
         joints = {name: path[:, i] for i, name in enumerate(REQUIRED)}
         forward = trunk_frames(joints)[0][:, 0]
         turn = np.arctan2(forward[1], forward[0])

@@ -21,6 +21,9 @@ class RetargetConfig:
     morphology: str = "auto"
     """Which body map: auto, upright (stand on the hind legs) or four_legged."""
 
+    speed: float | None = None
+    """Speed of the clip as a share of the person's; null takes 1, or slower where the verdict says that it helps."""
+
     leg_extension: float = 0.93
     """Upright: a straight human leg becomes this share of the longest leg the robot's knee limit allows."""
     arm_extension: float = 0.93
@@ -110,13 +113,15 @@ class RetargetConfig:
             raise unknown_name("Morphology", self.morphology, MORPHOLOGY_CHOICES, "Choose one with morphology=NAME.")
         for item in fields(self):
             value = getattr(self, item.name)
-            if item.name == "morphology":
+            if item.name == "morphology" or value is None:
                 continue
             if not math.isfinite(value) or value < 0:
                 raise BadInputError(f"retarget.{item.name} is {value}; expected a number of 0 or more.")
         for name in ("leg_extension", "arm_extension", "crouch_extension", "velocity_share"):
             if not 0.1 <= getattr(self, name) <= 1.0:
                 raise BadInputError(f"retarget.{name} is {getattr(self, name)}; expected a share in [0.1, 1].")
+        if self.speed is not None and not 0.2 <= self.speed <= 2.0:
+            raise BadInputError(f"retarget.speed is {self.speed}; expected a share in [0.2, 2], or null.")
         for name in ("passes", "iterations"):
             if getattr(self, name) < 1:
                 raise BadInputError(f"retarget.{name} is {getattr(self, name)}; expected at least 1.")

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from lagoon.motion.robot_motion import RobotMotion, velocity
 from lagoon.retarget.balance import LEAST_LOAD, Dynamics, dynamics, nearest_in_support
+from lagoon.retarget.demands import demands
 from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.targets import Targets
+from lagoon.retarget.verdict import Verdict, judge
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
@@ -31,6 +33,8 @@ class RetargetReport:
     """Body map used."""
     morphology_reason: str
     """Why, in words."""
+    speed: float
+    """Speed of the clip as a share of the person's."""
     duration: float
     """Length of the whole motion with lead-in and lead-out [s]."""
     segments: dict[str, float]
@@ -73,12 +77,16 @@ class RetargetReport:
     """Number of frames in which the robot touches itself."""
     flight: float
     """Share of frames without any contact."""
+    torque_use_max: float
+    """Largest torque that a joint has to deliver, as a share of its limit, by inverse dynamics."""
     worst: tuple[str, ...]
     """The worst moments, in words."""
+    verdict: Verdict
+    """Whether training can be expected to succeed, and if not, why."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
-        return {**asdict(self), "worst": list(self.worst)}
+        return {**asdict(self), "worst": list(self.worst), "verdict": self.verdict.to_dict()}
 
     def lines(self) -> list[str]:
         """The report as lines of text."""
@@ -86,7 +94,7 @@ class RetargetReport:
         cm = lambda metres, digits=1: f"{100 * metres:.{digits}f} cm"  # noqa: E731
         rows = [
             ("body map", self.morphology_reason),
-            ("length", f"{self.duration:.2f} s ({stretches})"),
+            ("length", f"{self.duration:.2f} s ({stretches}), at {self.speed:.0%} of the person's speed"),
             ("feet follow", f"{cm(self.tracking_mean)} mean, {cm(self.tracking_max)} max"),
             ("base follows", f"{np.degrees(self.tilt_error_mean):.1f} deg mean"),
             ("foot slide", f"{cm(self.foot_slide_mean, 2)}/s mean, {cm(self.foot_slide_max)} at most in one contact"),
@@ -101,7 +109,9 @@ class RetargetReport:
             ),
             ("forces", f"weight {self.load_min:.2f} to {self.load_max:.2f}, friction {self.friction_p90:.2f} p90"),
             ("yaw, flight", f"{self.yaw_moment_p90:.1f} Nm p90, {self.flight:.0%} of the time"),
+            ("torque", f"{self.torque_use_max:.0%} of a limit at most"),
             *[("worst", text) for text in self.worst],
+            *[("verdict" if i == 0 else "", text) for i, text in enumerate(self.verdict.lines())],
         ]
         return [f"{label:16s} {text}" for label, text in rows]
 
@@ -112,6 +122,8 @@ def measure(
     targets: Targets | None = None,
     morphology: str = "given",
     reason: str = "given as a robot motion",
+    off_feet: NDArray[np.bool_] | None = None,
+    speed: float = 1.0,
 ) -> RetargetReport:
     """Measure a motion.
 
@@ -121,6 +133,8 @@ def measure(
         targets: what was wanted, T frames; without it the tracking errors are 0.
         morphology: name of the body map, for the report.
         reason: why it was chosen.
+        off_feet: (T,) frames in which the person lies or kneels, if known.
+        speed: speed of the clip as a share of the person's, for the report.
     """
     kin = Kinematics(robot)
     order = robot.joint_ids(motion.joint_names)
@@ -141,9 +155,11 @@ def measure(
     touches = self_collisions(robot, qpos)
     known = np.isfinite(outside)
     held = outside[known] if known.any() else np.zeros(1)
+    asked = demands(kin, qpos, motion, needs, outside, clearance, speed_use, off_feet)
     return RetargetReport(
         morphology=morphology,
         morphology_reason=reason,
+        speed=speed,
         duration=motion.duration,
         segments=_segment_times(motion),
         tracking_mean=float(tracking.mean()),
@@ -165,6 +181,8 @@ def measure(
         yaw_moment_p90=float(np.percentile(np.abs(needs.moment[:, 2]), 90)),
         self_collisions=len({t for t, _, _ in touches}),
         flight=float(1.0 - motion.foot_contact.any(axis=1).mean()),
+        torque_use_max=float(asked["torque"].values.max()),
+        verdict=judge(asked, motion.fps),
         worst=(*_worst(motion, robot, outside, clearance, speed_use, kin), *_first_touch(motion, touches)),
     )
 

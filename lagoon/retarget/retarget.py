@@ -16,6 +16,7 @@ from lagoon.retarget import scaling
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import detect
+from lagoon.retarget.demands import carried_by_the_body
 from lagoon.retarget.ground import settle_on_floor, stand_exactly, touching
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics
@@ -23,9 +24,17 @@ from lagoon.retarget.lead import add_lead
 from lagoon.retarget.morphology import choose_morphology
 from lagoon.retarget.motion import motion_targets
 from lagoon.retarget.quality import RetargetReport, measure
+from lagoon.retarget.verdict import TRACKABLE, weight_of
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
+
+SLOWER = (0.8, 0.6)
+"""Speeds tried in turn where a motion is not trackable at the person's own."""
+BETTER = 0.8
+"""A slower motion is taken only if what stands in its way weighs less than this share of what did before."""
+HELPED_BY_TIME = ("torque", "pressure", "friction", "speed")
+"""What may become easier with more time; a flight does not."""
 
 
 def retarget(
@@ -47,10 +56,25 @@ def retarget(
         BadInputError: the human motion lacks a joint, or its limbs have no length.
     """
     progress = progress or silent
+    if config.speed is not None:
+        return _at_speed(human, robot, config, config.speed, progress)
+    motion, report = _at_speed(human, robot, config, 1.0, progress)
+    for speed in SLOWER:
+        if report.verdict.grade == TRACKABLE or not any(r.kind in HELPED_BY_TIME for r in report.verdict.reasons):
+            break
+        slow, slow_report = _at_speed(human, robot, config, speed, progress)
+        if weight_of(slow_report.verdict) < BETTER * weight_of(report.verdict):
+            motion, report = slow, slow_report
+    return motion, report
+
+
+def _at_speed(
+    human: HumanMotion, robot: RobotSpec, config: RetargetConfig, speed: float, progress: Progress
+) -> tuple[RobotMotion, RetargetReport]:
     fps = 1.0 / robot.control_dt
     kin = Kinematics(robot)
 
-    body = Body.of(human, fps)
+    body = Body.of(human, fps, speed)
     morphology, reason = choose_morphology(body, config.morphology, config.hand_height)
     contacts = detect(body, robot, morphology, config)
     scales = scaling.fit(body, robot, config, upright=morphology.rears_up)
@@ -74,4 +98,7 @@ def retarget(
         segment_names=timeline.names,
         segment_starts=timeline.starts,
     )
-    return motion, measure(motion, robot, timeline.targets, morphology.name, reason)
+    start = int(timeline.starts[timeline.names.index("motion")])
+    off_feet = np.zeros(motion.num_frames, bool)
+    off_feet[start : start + body.num_frames] = carried_by_the_body(body)
+    return motion, measure(motion, robot, timeline.targets, morphology.name, reason, off_feet, speed)
