@@ -1,6 +1,6 @@
 """What a motion demands of robot and floor, frame by frame, as the verdict wants it.
 
-What enters: a motion's configurations, contacts and the forces it needs. What leaves: one Series for each kind of demand.
+What enters: a motion's configurations, contacts and the forces it needs. What leaves: a Series for each kind of demand.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def judge(series: dict[str, Series], fps: float) -> Verdict:
 
 
 def weight_of(verdict: Verdict) -> float:
-    """One number for how much stands in the way, to compare two versions of a motion: stretches by length and excess."""
+    """How much stands in the way, to compare two versions of a motion: stretches by length and excess."""
     limits = {limit.key: limit for limit in LIMITS}
     return sum((r.stop - r.start + 1) * (r.value / limits[r.kind].hard) for r in verdict.reasons)
 

@@ -26,9 +26,7 @@ def test_a_reason_names_frames_times_and_the_joint():
     assert verdict.grade == NOT_TRACKABLE
     [reason] = verdict.reasons
     assert (reason.start, reason.stop, reason.value) == (40, 62, 3.1)
-    assert reason.text == (
-        "frames 40 to 62 (0.80 to 1.24 s): RL_calf_joint would have to deliver 3.1 times its torque"
-    )
+    assert reason.text == ("frames 40 to 62 (0.80 to 1.24 s): RL_calf_joint would have to deliver 3.1 times its torque")
     assert "retarget.speed" in verdict.lines()[0]
 
 
@@ -62,7 +60,7 @@ def test_the_worst_comes_first_and_the_rest_is_counted():
 
 
 def test_a_wave_is_trackable_and_its_report_is_json(go2, people):
-    motion, report = retarget(people["waving"](), go2, RetargetConfig())
+    _, report = retarget(people["waving"](), go2, RetargetConfig())
     assert report.verdict.grade == TRACKABLE, report.verdict.lines()
     assert report.speed == 1.0
     assert report.lines()[-1].endswith("trackable")
