@@ -89,7 +89,8 @@ def main() -> None:
             for command in options.commands:
                 run(command, seed, options.folder / f"seed{seed}", options.extra)
     root = options.summarise or options.folder
-    rows = [summarise(path.parent) for path in sorted(root.rglob("evaluation.json"))]
+    rows = [summarise(path.parent) for path in root.rglob("evaluation.json")]
+    rows.sort(key=lambda row: (row["command"], row["seed"]))
     head = {"cores": len(os.sched_getaffinity(0)), "machine": platform.machine(), "python": platform.python_version()}
     RESULTS.write_text(json.dumps({**head, "runs": rows}, indent=1) + "\n", encoding="utf-8")
     print(HEADER)

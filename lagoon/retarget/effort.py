@@ -3,7 +3,7 @@
 What enters: configurations over time and which feet carry. What leaves: (T, J) torques.
 
 Formula: M(q) a + c(q, v) = S' tau + Jc' f. The contact forces f, by least squares and mostly normal, carry the base's
-six rows; what they leave to the joints is tau. Without contact the base's rows cannot be met, and tau is what the joints
+six rows; what they leave to the joints is tau. Without contact the base's rows cannot be met: tau is what the joints
 need.
 """
 
