@@ -71,7 +71,9 @@ def examine(human: HumanMotion, robot, config: RetargetConfig) -> dict:
 
 def verb_of(caption: str) -> str:
     """First verb-like word of a caption, for grouping."""
-    words = [w for w in re.findall(r"[a-z]+", caption.lower()) if w not in ("a", "the", "person", "do", "start", "some")]
+    words = [
+        w for w in re.findall(r"[a-z]+", caption.lower()) if w not in ("a", "the", "person", "do", "start", "some")
+    ]
     return words[0] if words else "other"
 
 
@@ -88,7 +90,7 @@ def table(rows: list[dict]) -> list[str]:
     ]
     for verb, group in sorted(groups.items(), key=lambda item: (item[0] == "all", -len(item[1]))):
         good = [row for row in group if "error" not in row]
-        if verb != "all" and len(group) < 6 or not good:
+        if (verb != "all" and len(group) < 6) or not good:
             continue
         take = lambda key, good=good: np.array([row[key] for row in good])  # noqa: E731
         grades = [sum(row["verdict"] == grade for row in good) for grade in ("trackable", "hard", "not trackable")]
