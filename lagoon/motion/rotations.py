@@ -120,6 +120,20 @@ def quat_from_yaw(yaw: Array | float) -> Array:
     return quat_from_axis_angle(np.array([0.0, 0.0, 1.0]), np.asarray(yaw, float))
 
 
+def quat_between(a: Array, b: Array) -> Array:
+    """Shortest rotations (..., 4) wxyz that turn directions a (..., 3) into b (..., 3), broadcast.
+
+    For opposite directions, where every axis across them is as short, one is picked.
+    """
+    a, b = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float))
+    a = a / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-12)
+    b = b / np.maximum(np.linalg.norm(b, axis=-1, keepdims=True), 1e-12)
+    w = 1.0 + np.sum(a * b, axis=-1, keepdims=True)
+    least = np.eye(3)[np.argmin(np.abs(a), axis=-1)]
+    axis = np.where(w > 1e-9, np.cross(a, b), np.cross(a, least))
+    return quat_normalize(np.concatenate([np.where(w > 1e-9, w, 0.0), axis], axis=-1))
+
+
 def quat_yaw(q: Array) -> Array:
     """Heading (...) [rad] of q: the angle of the base X axis in the ground plane.
 

@@ -7,6 +7,7 @@ dataclasses that generate.py and train.py take. Imports nothing heavy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from lagoon.errors import BadInputError, unknown_name
 
@@ -28,14 +29,42 @@ def _require(ok: bool, owner: str, name: str, value: object, expected: str) -> N
 
 
 @dataclass(frozen=True)
+class MdmConfig:
+    """How a Motion Diffusion Model checkpoint is used; see docs/text2motion.md."""
+
+    statistics: str = ""
+    """Folder with HumanML3D's Mean.npy and Std.npy; empty looks beside the weights."""
+    text: str = ""
+    """Texts as vectors: an npz file of features, or a folder with CLIP's model.safetensors and tokenizer.json;
+    empty looks beside the weights for text.npz and clip/."""
+    steps: int = 50
+    """Denoising steps; fewer than the checkpoint was trained with are spread evenly over its noise levels."""
+    guidance: float = 2.5
+    """Classifier-free guidance scale; 1 is plain conditional sampling."""
+    sampler: Literal["ddpm", "ddim"] = "ddpm"
+    """ddpm adds noise at every step; ddim does not, and needs fewer steps."""
+
+    def __post_init__(self) -> None:
+        """Validate every field.
+
+        Raises:
+            BadInputError: a value is outside its range.
+        """
+        _require(1 <= self.steps <= 1000, "MdmConfig", "steps", self.steps, "1 to 1000")
+        _require(0.0 <= self.guidance <= 10.0, "MdmConfig", "guidance", self.guidance, "0 to 10")
+        _require(self.sampler in ("ddpm", "ddim"), "MdmConfig", "sampler", self.sampler, "ddpm or ddim")
+
+
+@dataclass(frozen=True)
 class GenerateConfig:
     """How a command becomes a motion."""
 
     generator: str = "small"
-    """What makes the motion: small (built in), the name of an installed plug-in, or package.module:Class."""
+    """What makes the motion: small (built in), mdm (a checkpoint you have), the name of an installed plug-in, or
+    package.module:Class."""
     model: str = "default"
-    """Weights: a name in assets/models, or a folder with model.yaml and weights.safetensors; other generators
-    read it in their own way."""
+    """Weights: for small a name in assets/models or a folder with model.yaml and weights.safetensors; for mdm the
+    checkpoint or its folder; other generators read it in their own way."""
     duration: float | None = None
     """Length of the motion [s]; None predicts it from the nearest known commands, within 2 to 8 s."""
     guidance: float = 3.0
@@ -54,6 +83,8 @@ class GenerateConfig:
     """Smallest cosine similarity to a known command that is accepted; measured in docs/text2motion.md."""
     settle: bool = True
     """Start and end standing gestures in a relaxed stand."""
+    mdm: MdmConfig = field(default_factory=MdmConfig)
+    """Used by generator=mdm only."""
 
     def __post_init__(self) -> None:
         """Validate every field.

@@ -146,6 +146,8 @@ def _call(name: str, kind: type, what: str, work: Callable[[], T]) -> T:
 
 
 def _describe(value: Any) -> str:
+    """A wrong result in words."""
+    if value is None:
+        return "None"
     shape = getattr(value, "shape", None)
-    kind = type(value).__name__
-    return f"a {kind} of shape {tuple(shape)}" if shape is not None else f"{'None' if value is None else 'a ' + kind}"
+    return f"an object of type {type(value).__name__}" + (f" and shape {tuple(shape)}" if shape is not None else "")

@@ -19,7 +19,10 @@ from types import ModuleType
 
 from lagoon.errors import BadInputError, LagoonError, MissingExtraError, unknown_name
 
-BUILT_IN = {"small": "lagoon.text2motion.generate:SmallGenerator"}
+BUILT_IN = {
+    "small": "lagoon.text2motion.generate:SmallGenerator",
+    "mdm": "lagoon.text2motion.mdm.generator:MdmGenerator",
+}
 """Name to class of the generators that lagoon brings."""
 GROUP = "lagoon.generators"
 """Entry points of this group make a class known by a short name."""

@@ -83,3 +83,15 @@ def test_continuous_flips_signs_only(quats):
     smooth = rot.quat_continuous(flipped)
     assert same_rotation(smooth, flipped)
     assert np.all(np.sum(smooth[1:] * smooth[:-1], axis=-1) >= 0)
+
+
+def test_the_shortest_rotation_between_directions(quats):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 100, 3))
+    q = rot.quat_between(a, b)
+    unit = lambda v: v / np.linalg.norm(v, axis=-1, keepdims=True)  # noqa: E731
+    assert np.allclose(rot.quat_rotate(q, unit(a)), unit(b))
+    assert np.allclose(np.linalg.norm(rot.quat_to_rotvec(q), axis=-1), np.arccos(np.sum(unit(a) * unit(b), axis=-1)))
+    for v in np.eye(3):
+        assert np.allclose(rot.quat_rotate(rot.quat_between(v, -v), v), -v), "half a turn about some axis across"
+        assert np.allclose(rot.quat_between(v, 5 * v), [1, 0, 0, 0])

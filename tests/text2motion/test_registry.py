@@ -109,7 +109,10 @@ def test_the_gate_is_before_every_generator_and_open_ones_may_hear_more(own: str
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("Array", r"returned a ndarray of shape \(9, 22, 3\); expected a lagoon.motion.human_motion.HumanMotion"),
+        (
+            "Array",
+            r"returned an object of type ndarray and shape \(9, 22, 3\); expected a lagoon",
+        ),
         ("Nothing", "returned None; expected a lagoon.motion.human_motion.HumanMotion"),
         ("Fast", "at 30 fps; expected 20"),
         ("Few", "returned 5 joints, pelvis, left_hip, .* expected the 22"),
