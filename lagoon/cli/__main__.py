@@ -26,6 +26,7 @@ VERBS = (
     "export",
     "evaluate",
     "preview",
+    "convert",
     "play",
     "list",
     "robot list",

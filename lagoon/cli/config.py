@@ -121,6 +121,20 @@ class PreviewVerb(OldSkill):
 
 
 @dataclass(frozen=True)
+class ConvertVerb:
+    """Settings of ``lagoon convert``."""
+
+    to: str = ""
+    """File to write, .bvh or .npz; empty writes human.bvh into the skill's folder."""
+    body: str = ""
+    """SMPL body model (.npz) that you have a licence for; needed for .npz."""
+    robot: str | None = None
+    """Robot of the skill; needed only when one command exists for several robots."""
+    skills_dir: str = "skills"
+    """Folder that holds the skill folders."""
+
+
+@dataclass(frozen=True)
 class PlayVerb(OldSkill):
     """Settings of ``lagoon play``."""
 

@@ -77,7 +77,7 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
         return ("--help", "--cfg")
     if verb.text == "command":
         return tuple(FLAGS)
-    runs_a_stage = verb.text == "skill" and verb.name != "play"
+    runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 
 
