@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -153,6 +154,12 @@ def _follow(size: int, folder: Path, parent: int, follow: Follow, signals: Signa
         if folder.is_dir():
             (folder / f"error-{rank}.txt").write_text(text, encoding="utf-8")
         os._exit(1)
+    # Not through the interpreter's own end: once torch._dynamo is loaded, gloo's threads outlive the process group
+    # (torch 2.13), and one that still lets go of a tensor then finds no interpreter and aborts the process
+    # ("terminate called without an active exception").
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def _die_with(parent: int) -> None:

@@ -1,6 +1,7 @@
 """Two real processes; each of these tests pays for starting one."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_two_processes_learn_what_one_learns_from_the_double_batch():
         assert places[0][0] != places[1][0]
     assert available_cores() == cores
     assert torch.get_num_threads() == threads
+
+
+def test_a_worker_leaves_without_the_interpreters_end(tmp_path, capfd):
+    """Threads of torch and gloo that still held tensors then would abort: "terminate called without ..."."""
+    with data_parallel(2, partial(two_ranks.mark_the_end, tmp_path / "ended")) as group:
+        assert len(group.gather("x")) == 2
+    assert not (tmp_path / "ended").exists()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
