@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,15 @@ HELD_OUT_SHARE = 0.08
 """Share of recordings kept back for evaluation, among verbs with at least MIN_RECORDINGS of them."""
 MIN_RECORDINGS = 6
 """Verbs with fewer recordings are trained on whole; the held-out numbers say nothing about them."""
+
+
+_MISSPELT = {"peron": "person", "lateralyl": "laterally", "athlet": "athlete"}
+"""Slips in the captions of the data sets; a refusal shows captions to the user as known commands."""
+
+
+def spelled(caption: str) -> str:
+    """A caption with its known slips corrected."""
+    return re.sub(r"[a-z]+", lambda word: _MISSPELT.get(word[0], word[0]), caption)
 
 
 @dataclass(frozen=True)
@@ -113,13 +123,14 @@ def read_set(folder: Path, name: str) -> list[Clip]:
     order = [joints.index(joint) for joint in JOINT_NAMES]
     clips = []
     for line, start, length in zip(lines, starts, lengths, strict=True):
+        captions = tuple(spelled(str(caption)) for caption in line["captions"])
         pelvis = to_z_up(root[start : start + length])
         pos = np.concatenate([pelvis[:, None], pelvis[:, None] + to_z_up(local[start : start + length])], axis=1)
         clips.append(
             Clip(
                 id=str(line["id"]),
-                verb=str(line["captions"][0]),
-                captions=tuple(str(caption) for caption in line["captions"]),
+                verb=captions[0],
+                captions=captions,
                 joint_pos_w=features.canonical(pos[:, order]),
                 source=str(line["source"]),
                 license=str(line["license"]),

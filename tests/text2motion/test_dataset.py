@@ -6,6 +6,8 @@ import pytest
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.text2motion import dataset
+from lagoon.text2motion.bank import CommandBank
+from lagoon.text2motion.model import model_path
 
 
 def test_axes_are_mapped_cyclically():
@@ -23,6 +25,20 @@ def test_clips_come_back_z_up_facing_x_with_left_on_the_left(data_folder, people
     assert np.abs(clip.joint_pos_w - people["waving"](60, 3)).max() < 2e-3  # float16 on disk
     assert clip.joint_pos_w[0, JOINT_NAMES.index("left_hip"), 1] > 0.05
     assert clip.verb == "wave" and clip.captions[1] == "wave the right hand"
+
+
+def test_slips_of_the_captions_are_corrected(data_folder):
+    path = data_folder / "authored.jsonl"
+    path.write_text(path.read_text().replace("wave the right hand", "a peron waves, an athlet, imperonal"))
+    clip = next(c for c in dataset.read_set(data_folder, "authored") if c.id == "b/wave_0")
+    assert clip.captions[1] == "a person waves, an athlete, imperonal"
+    assert dataset.spelled("Nothing to mend: 3 times") == "Nothing to mend: 3 times"
+
+
+def test_the_known_commands_that_come_with_lagoon_have_none_of_them():
+    texts = CommandBank.load(model_path("default") / "commands.safetensors").texts
+    assert [text for text in texts if dataset.spelled(text) != text] == []
+    assert "a person performing acrobatic task" in texts
 
 
 def test_missing_set_names_the_files(data_folder):
