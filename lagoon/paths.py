@@ -8,6 +8,7 @@ installed wheel carries them as ``lagoon/_data``.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -50,17 +51,19 @@ def sha256_of(path: Path) -> str:
 def atomic_path(target: Path) -> Iterator[Path]:
     """Give a temporary path beside ``target``; on success it is renamed over ``target``.
 
-    The temporary file keeps the target's suffix, since writers choose a format by it. When the body
+    The temporary file keeps the target's suffix, since writers choose a format by it. Only writers that go
+    through Python's files fit: others hide the cause of a failure in errors of their own. When the body
     raises (a full disk included) the temporary file is removed and ``target`` stays as it was.
 
     Raises:
         LagoonError: the operating system refused to write; the text names the path and the cause.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary: Path | None = None
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=target.suffix, dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
         yield temporary
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
@@ -72,13 +75,42 @@ def atomic_path(target: Path) -> Iterator[Path]:
             "Free some space or choose another folder with skills_dir=PATH, then run the same command again."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(target: Path, text: str) -> None:
     """Write UTF-8 text whole or not at all."""
     with atomic_path(target) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def append_line(target: Path, line: str) -> None:
+    """Add one line of UTF-8 to a log that grows, whole or not at all.
+
+    Raises:
+        LagoonError: the operating system refused to write; the text names the path and the cause.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                _write_all(file, f"{line}\n".encode())
+            except OSError:
+                file.truncate(before)
+                raise
+    except OSError as error:
+        raise LagoonError(
+            f"Could not write {target}: {error.strerror or error}. What was saved so far is whole. "
+            "Free some space, then run the same command again to go on."
+        ) from error
+
+
+def _write_all(file: io.FileIO, data: bytes) -> None:
+    """Write bytes to an unbuffered file, which may take them in parts."""
+    while data:
+        data = data[file.write(data) :]
 
 
 class _ExactDumper(yaml.SafeDumper):

@@ -1,7 +1,7 @@
 """Checkpoints: whole or not there, verified when read, the last few kept.
 
 What enters: named tensors and JSON facts. What leaves: ``NAME.safetensors`` with a ``NAME.json`` that holds
-its sha256. The JSON is written last, so a checkpoint without one does not exist yet.
+its sha256. The JSON takes its name last, so a checkpoint without one does not exist yet.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from lagoon.errors import CorruptFileError
-from lagoon.paths import atomic_path, sha256_of, write_text
+from lagoon.paths import atomic_path, sha256_of
 
 SCHEMA_VERSION = 1
 _TENSOR_KEY = "__tensor__"
@@ -69,14 +69,16 @@ def save_checkpoint(
     """
     target = folder / f"step_{step:012d}.json"
     data = target.with_suffix(".safetensors")
-    # A checkpoint of the same step may exist; without its JSON it cannot be read while its data changes.
-    target.unlink(missing_ok=True)
-    with atomic_path(data) as temporary:
-        save_file({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}, temporary)
-        digest = sha256_of(temporary)
+    content = save({name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()})
+    digest = hashlib.sha256(content).hexdigest()
     body = {"schema_version": SCHEMA_VERSION, "step": step, "tensors_sha256": digest, **facts}
     body = json.loads(json.dumps(body))  # Exactly what a reader will get, so that both compute one digest.
-    write_text(target, json.dumps({**body, "sha256": _digest(body)}, indent=1))
+    text = json.dumps({**body, "sha256": _digest(body)}, indent=1)
+    # A checkpoint of this step may exist. Both new files are written before either takes its name, the data's first,
+    # so that a full disk leaves the old pair.
+    with atomic_path(target) as new_facts, atomic_path(data) as new_data:
+        new_data.write_bytes(content)
+        new_facts.write_text(text, encoding="utf-8")
     for old in checkpoint_paths(folder)[:-keep]:
         old.unlink(missing_ok=True)
         old.with_suffix(".safetensors").unlink(missing_ok=True)

@@ -10,9 +10,10 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from lagoon.errors import LagoonError, require
 from lagoon.paths import write_text
@@ -80,42 +81,62 @@ class MetricsWriter:
             tensorboard: also write event files, into ``folder/tensorboard``.
 
         Raises:
+            LagoonError: the operating system refused to write; the text names the folder and the cause.
             MissingExtraError: TensorBoard is wanted and not installed.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._events = folder, None
         path = folder / "metrics.jsonl"
         if path.exists():
             kept = [line for line in path.read_text(encoding="utf-8").splitlines() if _iteration(line) <= iteration]
             write_text(path, "".join(f"{line}\n" for line in kept))
-        self._file = path.open("a", encoding="utf-8", buffering=1)
-        self._events = None
-        if tensorboard:
-            require("tensorboard", "train")
-            # Imported here because it takes a second, which commands that do not train should not pay.
-            from torch.utils.tensorboard import SummaryWriter
+        with self._told():
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a", encoding="utf-8", buffering=1)
+            if tensorboard:
+                self._events = self._open_events(folder / "tensorboard", iteration)
 
-            self._events = SummaryWriter(str(folder / "tensorboard"), purge_step=iteration + 1)
+    @staticmethod
+    def _open_events(folder: Path, iteration: int) -> Any:
+        require("tensorboard", "train")
+        # Imported here because it takes a second, which commands that do not train should not pay.
+        from torch.utils.tensorboard import SummaryWriter
+
+        return SummaryWriter(str(folder), purge_step=iteration + 1)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Put into words that the operating system refused to write."""
+        try:
+            yield
+        except OSError as error:
+            raise LagoonError(
+                f"Could not write the metrics in {self._folder}: {error.strerror or error}. Checkpoints saved so far "
+                "are whole. Free some space, then run the same command again to go on from the last one."
+            ) from error
 
     def write(self, iteration: int, values: Mapping[str, float]) -> None:
         """Write the scalars of one iteration; a slash in a name groups it in TensorBoard."""
         # JSON has no word for what is not finite, so null stands for it.
         rounded = {name: float(f"{value:.6g}") if math.isfinite(value) else None for name, value in values.items()}
-        try:
+        with self._told():
             self._file.write(json.dumps({"iteration": iteration, **rounded}) + "\n")
-        except OSError as error:
-            raise LagoonError(
-                f"Could not write {self._file.name}: {error.strerror or error}. Checkpoints saved so far are whole. "
-                "Free some space, then run the same command again to go on from the last one."
-            ) from error
-        if self._events is not None:
-            for name, value in values.items():
-                self._events.add_scalar(name, value, iteration)
+            if self._events is not None:
+                for name, value in values.items():
+                    # TensorBoard writes in a thread of its own; what it met there is raised at a later call.
+                    self._events.add_scalar(name, value, iteration)
 
     def close(self) -> None:
-        """Flush and close the files."""
-        self._file.close()
-        if self._events is not None:
-            self._events.close()
+        """Flush and close the files.
+
+        Raises:
+            LagoonError: the operating system refused to write what was left.
+        """
+        with self._told():
+            try:
+                self._file.close()
+            finally:
+                if self._events is not None:
+                    self._events.close()
 
     def __enter__(self) -> MetricsWriter:
         return self
@@ -123,7 +144,11 @@ class MetricsWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+            return
+        with suppress(LagoonError):  # What does not fit on a full disk still does not; the first error says it.
+            self.close()
 
 
 def _iteration(line: str) -> float:

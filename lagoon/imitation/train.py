@@ -24,7 +24,7 @@ from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_to_matrix
-from lagoon.paths import write_text
+from lagoon.paths import append_line, write_text
 from lagoon.progress import Progress, silent
 from lagoon.robot import RobotSpec
 
@@ -88,8 +88,7 @@ class _Checks:
         self.next_at = info.fraction + self.every
         found = self.judge(policy, info.fraction)
         line = {"steps": info.steps, "fraction": info.fraction, "ramp": self.env.ramp, **asdict(found)}
-        with (self.folder / "checks.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        append_line(self.folder / "checks.jsonl", json.dumps(line))
         return False
 
     def judge(self, policy: GaussianActorCritic, fraction: float = 1.0) -> Check:
@@ -130,7 +129,6 @@ def train(
     progress = progress or silent
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    folder.mkdir(parents=True, exist_ok=True)
     write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
     total = budget(motion, config)
     extended = round(total * config.extension) if config.ppo.minutes is None else total

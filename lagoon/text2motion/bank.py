@@ -81,13 +81,12 @@ class CommandBank:
 
     def save(self, path: Path) -> None:
         """Write one safetensors file; the texts go into its header."""
-        save_file = require("safetensors.numpy", "text2motion").save_file
+        content = require("safetensors.numpy", "text2motion").save(
+            {"vectors": self.vectors, "seconds": self.seconds, "activity": self.activity},
+            metadata={"texts": "\n".join(self.texts), "verbs": "\n".join(self.verbs)},
+        )
         with atomic_path(path) as temporary:
-            save_file(
-                {"vectors": self.vectors, "seconds": self.seconds, "activity": self.activity},
-                str(temporary),
-                metadata={"texts": "\n".join(self.texts), "verbs": "\n".join(self.verbs)},
-            )
+            temporary.write_bytes(content)
 
     @staticmethod
     def load(path: Path) -> CommandBank:

@@ -36,13 +36,11 @@ def save_checkpoint(
     tensors = {f"{name}/{key}": value for name, m in modules.items() for key, value in m.state_dict().items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors.update({f"optimizer/{index}/{key}": torch.as_tensor(value) for key, value in state.items()})
-    save_file = require("safetensors.torch", "text2motion").save_file
+    content = require("safetensors.torch", "text2motion").save(
+        {key: value.detach().clone().contiguous() for key, value in tensors.items()}, metadata={"step": str(step)}
+    )
     with atomic_path(path) as temporary:
-        save_file(
-            {key: value.detach().clone().contiguous() for key, value in tensors.items()},
-            str(temporary),
-            metadata={"step": str(step)},
-        )
+        temporary.write_bytes(content)
 
 
 def load_checkpoint(path: Path, modules: dict[str, torch.nn.Module], optimizer: torch.optim.Optimizer) -> int:

@@ -68,14 +68,14 @@ def model_path(name: str) -> Path:
 
 def save_model(folder: Path, model: Model) -> None:
     """Write the folder: weights in half precision, sizes and details in YAML, the known commands."""
-    save_file = require("safetensors.torch", "text2motion").save_file
+    save = require("safetensors.torch", "text2motion").save
     tensors = {f"tokenizer/{k}": v for k, v in model.tokenizer.state_dict().items()}
     tensors |= {f"transformer/{k}": v for k, v in model.transformer.state_dict().items()}
     tensors = {k: v.half().contiguous() for k, v in tensors.items()}
     tensors["skeleton/bone_lengths"] = torch.from_numpy(np.array(model.bone_lengths))
     tensors["skeleton/rest"] = torch.from_numpy(np.array(model.rest))
     with atomic_path(folder / FILES[1]) as temporary:
-        save_file(tensors, str(temporary))
+        temporary.write_bytes(save(tensors))
     model.bank.save(folder / FILES[2])
     content = {
         "schema_version": SCHEMA_VERSION,

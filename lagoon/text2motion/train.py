@@ -21,7 +21,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from lagoon.errors import BadInputError, LagoonError, require
-from lagoon.paths import atomic_path, data_dir, write_text
+from lagoon.paths import append_line, atomic_path, data_dir, write_text
 from lagoon.progress import Progress, silent
 from lagoon.text2motion import corpus, dataset
 from lagoon.text2motion.bank import build_bank
@@ -39,17 +39,16 @@ def encode_texts(texts: list[str], cache: Path, progress: Progress) -> dict[str,
     if found is None:
         progress(0.0, f"encoding {len(texts)} texts")
         encodings = default_encoder().encode(texts)
-        save_file = require("safetensors.numpy", "text2motion").save_file
+        content = require("safetensors.numpy", "text2motion").save(
+            {
+                "states": np.concatenate([e.states for e in encodings]).astype(np.float16),
+                "ends": np.cumsum([len(e.states) for e in encodings]),
+                "sentences": np.stack([e.sentence for e in encodings]),
+            },
+            metadata={"texts": json.dumps(texts)},
+        )
         with atomic_path(cache) as temporary:
-            save_file(
-                {
-                    "states": np.concatenate([e.states for e in encodings]).astype(np.float16),
-                    "ends": np.cumsum([len(e.states) for e in encodings]),
-                    "sentences": np.stack([e.sentence for e in encodings]),
-                },
-                str(temporary),
-                metadata={"texts": json.dumps(texts)},
-            )
+            temporary.write_bytes(content)
         # Read back, so that a first run and a resumed one see the same rounding.
         found = _cached(texts, cache)
         assert found is not None, "the cache was just written"
@@ -84,15 +83,13 @@ def train(config: TrainConfig, progress: Progress = silent) -> Path:
     torch.set_num_threads(config.threads)
     out, started = Path(config.out), time.monotonic()
     metrics = out / "metrics.jsonl"
-    metrics.parent.mkdir(parents=True, exist_ok=True)
     last = {"time": 0.0}
 
     def tell(fraction: float, message: str = "") -> None:
         progress(fraction, message)
         if time.monotonic() - last["time"] > 10.0:
             last["time"] = time.monotonic()
-            with metrics.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"seconds": round(time.monotonic() - started, 1), "message": message}) + "\n")
+            append_line(metrics, json.dumps({"seconds": round(time.monotonic() - started, 1), "message": message}))
 
     every = [clip for name in config.sets for clip in dataset.read_set(Path(config.data), name)]
     kept = dataset.cap_windows(dataset.clean(every))

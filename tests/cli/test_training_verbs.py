@@ -1,6 +1,7 @@
 """train and export on a real, tiny training: one iteration of eight robots that stand."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,20 @@ def test_the_record_knows_the_checkpoint_and_the_bundle(skill: Skill) -> None:
     assert set(export.outputs) == {"bundle/policy.onnx", "bundle/bundle.yaml", "bundle/golden_io.npz"}
     assert set(train.outputs) < set(export.inputs) and export.config == train.config
     assert (skill.train_folder / "metrics.jsonl").exists() and (skill.train_folder / "config.yaml").exists()
+
+
+def test_a_full_disk_under_a_checkpoint_is_told_and_costs_nothing(
+    capsys: pytest.CaptureFixture[str], skill: Skill, small_disk: Callable[[int], None]
+) -> None:
+    saved = {path: path.read_bytes() for path in (skill.train_folder / "checkpoints").iterdir()}
+    small_disk(min(path.stat().st_size for path in saved if path.suffix == ".safetensors") - 1)
+    words = ["train", "stand still", f"skills_dir={skill.folder.parent}", *TINY]
+    code = cli.main([*words, "train.total_steps=128", "seed=5"])
+    err = capsys.readouterr().err
+    assert code == 2 and err.count("\n") == 1 and "bug" not in err
+    assert err.startswith("Error: Could not write ") and ".safetensors: File too large. Nothing was changed" in err
+    kept = skill.train_folder.with_name("train-previous") / "checkpoints"
+    assert {path.name: path.read_bytes() for path in kept.iterdir()} == {p.name: data for p, data in saved.items()}
 
 
 def test_finished_work_is_kept(capsys: pytest.CaptureFixture[str], skill: Skill) -> None:

@@ -1,4 +1,5 @@
 import json
+import os
 import time
 from pathlib import Path
 
@@ -56,11 +57,37 @@ def test_lines_are_json_even_when_numbers_are_not_finite(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full.")
 def test_a_full_disk_is_told_with_what_to_do(tmp_path):
-    (tmp_path / "metrics.jsonl").symlink_to("/dev/full")
-    writer = MetricsWriter.__new__(MetricsWriter)
-    writer._file, writer._events = (tmp_path / "metrics.jsonl").open("a", buffering=1), None
-    with pytest.raises(LagoonError, match=r"metrics.jsonl: No space left on device. Checkpoints saved"):
+    writer = MetricsWriter(tmp_path, tensorboard=False)
+    writer._file.close()
+    writer._file = Path("/dev/full").open("a", buffering=1)  # noqa: SIM115
+    with pytest.raises(LagoonError, match=r"metrics in .*: No space left on device\. Checkpoints saved"):
         writer.write(1, {"a": 1.0})
+    with pytest.raises(LagoonError, match="No space left on device"):
+        writer.close()  # The line is still waiting in Python's buffer.
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is always full.")
+def test_closing_on_a_full_disk_does_not_hide_the_first_error(tmp_path):
+    with pytest.raises(ZeroDivisionError), MetricsWriter(tmp_path, tensorboard=False) as writer:
+        writer._file = Path("/dev/full").open("a", buffering=100)  # noqa: SIM115
+        writer._file.write("waiting")
+        raise ZeroDivisionError
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_full_disk_under_tensorboard_is_told(tmp_path, small_disk):
+    pytest.importorskip("tensorboard")
+    small_disk(400)
+    with pytest.raises(LagoonError, match="File too large"), MetricsWriter(tmp_path) as writer:
+        writer._file = Path(os.devnull).open("a")  # noqa: SIM115
+        for iteration in range(500):
+            writer.write(iteration, {"train/kl": 0.5})
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(LagoonError, match="Could not write the metrics in"):
+        MetricsWriter(tmp_path / "file", tensorboard=False)
 
 
 def test_lines_of_lost_work_and_broken_lines_go_on_resume(tmp_path):
