@@ -235,7 +235,7 @@ class BundleInfo:
         if version != SCHEMA_VERSION:
             raise CorruptFileError(
                 f"{source} has schema_version {version!r}; this lagoon reads version {SCHEMA_VERSION}. "
-                "Export the skill again with this lagoon, or install the lagoon that wrote it."
+                "Install the lagoon that wrote it, or export with this one."
             )
         known = {field.name: field for field in fields(BundleInfo)}
         extra = {"schema_version", "initial_state", "inputs", "outputs"}
@@ -244,20 +244,17 @@ class BundleInfo:
         if missing or unknown:
             raise CorruptFileError(
                 f"{source} does not hold the keys of a bundle: missing {missing or 'none'}, "
-                f"unknown {unknown or 'none'}. "
-                "Export the skill again with: lagoon export SKILL"
+                f"unknown {unknown or 'none'}."
             )
         try:
             info = BundleInfo(**{name: values[name] for name in known if name in values})
         except (TypeError, ValueError) as error:
-            raise CorruptFileError(
-                f"{source} cannot be understood ({error}). Export the skill again with: lagoon export SKILL"
-            ) from error
+            raise CorruptFileError(f"{source} cannot be understood ({error}).") from error
         for table, ports in (("inputs", info.inputs), ("outputs", info.outputs)):
             if values.get(table) != [port.to_dict() for port in ports]:
                 raise CorruptFileError(
                     f"{source} has a table '{table}' that is not the one of schema {SCHEMA_VERSION}, which is: "
-                    f"{'; '.join(str(port) for port in ports)}. Export the skill again with: lagoon export SKILL"
+                    f"{'; '.join(str(port) for port in ports)}."
                 )
         return info
 
@@ -325,6 +322,4 @@ def max_tilt_by_segment(root_quat_w: Array, starts: Sequence[int]) -> tuple[floa
 
 
 def _bad(name: str, value: object, expected: str) -> CorruptFileError:
-    return CorruptFileError(
-        f"The bundle's {name} is {value}; expected {expected}. Export the skill again with: lagoon export SKILL"
-    )
+    return CorruptFileError(f"The bundle's {name} is {value}; expected {expected}.")

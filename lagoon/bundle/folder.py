@@ -19,14 +19,16 @@ from typing import Any
 import numpy as np
 import yaml
 
+from lagoon.bundle.advice import again
 from lagoon.bundle.contract import BundleInfo, RobotFacts
 from lagoon.bundle.golden import Floats, Golden
 from lagoon.bundle.graph import check_metadata, check_ports, open_session, short, with_metadata
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError
 from lagoon.paths import yaml_text
 
+SAME = 1e-6
+"""Largest difference between a number of a bundle and the robot's that counts as none."""
 POLICY, FACTS, GOLDEN = "policy.onnx", "bundle.yaml", "golden_io.npz"
-_AGAIN = "Export the skill again with: lagoon export SKILL"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,29 +56,35 @@ def load(folder: Path, robot: RobotFacts | None = None) -> PolicyBundle:
 
     Args:
         folder: the bundle folder.
-        robot: when given, the bundle must also fit this robot (check_robot).
+        robot: when given, the bundle must also fit this robot (check_robot), as it is described now
+            (check_description).
 
     Raises:
         BadInputError: the folder or one of its files does not exist, or the bundle is for another robot.
         CorruptFileError: something in it does not fit; the text names it.
         MissingExtraError: onnxruntime is not installed.
     """
-    bundle = _load(folder, folder)
-    if robot is not None:
-        check_robot(bundle, robot)
-    return bundle
-
-
-def _load(folder: Path, shown: Path) -> PolicyBundle:
-    """Load from ``folder``, calling it ``shown`` in errors and in the result."""
     if not folder.is_dir():
-        raise BadInputError(f"There is no bundle folder {shown}. Write it with: lagoon export SKILL")
+        raise BadInputError(f"There is no bundle folder {folder}. Write it with: lagoon export SKILL")
     missing = [name for name in (POLICY, FACTS, GOLDEN) if not (folder / name).is_file()]
     if missing:
         present = sorted(path.name for path in folder.iterdir())
         raise BadInputError(
-            f"The bundle {shown} lacks {', '.join(missing)}; it holds {', '.join(present) or 'nothing'}. {_AGAIN}"
+            f"The bundle {folder} lacks {', '.join(missing)}; it holds {', '.join(present) or 'nothing'}. "
+            f"{again(folder)}"
         )
+    try:
+        bundle = _load(folder, folder)
+    except CorruptFileError as error:
+        raise CorruptFileError(f"{error} {again(folder)}") from error
+    if robot is not None:
+        check_robot(bundle, robot)
+        check_description(bundle, robot)
+    return bundle
+
+
+def _load(folder: Path, shown: Path) -> PolicyBundle:
+    """Load from ``folder``, calling it ``shown`` in errors and in the result; errors come without advice."""
     facts = _read_facts(folder / FACTS, shown / FACTS)
     policy_sha256, golden_sha256 = (str(facts.pop(key, "missing")) for key in ("policy_sha256", "golden_sha256"))
     info = BundleInfo.from_dict(facts, str(shown / FACTS))
@@ -102,7 +110,7 @@ def _read_unchanged(path: Path, sha256: str, shown: Path) -> bytes:
     if found != sha256:
         raise CorruptFileError(
             f"{shown / path.name} has sha256 {found[:12]}..., but {FACTS} says {sha256[:12]}...: one of the two was "
-            f"changed or damaged after export. Do not run it on a robot. {_AGAIN}"
+            "changed or damaged after export. Do not run it on a robot."
         )
     return data
 
@@ -150,6 +158,8 @@ def write_bundle(folder: Path, onnx_bytes: bytes, info: BundleInfo, golden: Gold
             f"Could not write the bundle {folder}: {error.strerror or error}. Nothing was changed there. "
             "Free some space or choose another folder with skills_dir=PATH, then run the same command again."
         ) from error
+    except CorruptFileError as error:
+        raise CorruptFileError(f"{error} Nothing was written. 'lagoon doctor' shows what is installed here.") from error
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -158,6 +168,8 @@ def write_bundle(folder: Path, onnx_bytes: bytes, info: BundleInfo, golden: Gold
 
 def check_robot(info: BundleInfo, robot: RobotFacts) -> None:
     """Check that a bundle is for this robot: name, joints, their order, and limits no wider than the robot's.
+
+    Narrower limits are safe, since graph and runner keep to the bundle's.
 
     Raises:
         BadInputError: it is not; the joints and numbers that differ are named.
@@ -179,33 +191,51 @@ def check_robot(info: BundleInfo, robot: RobotFacts) -> None:
             f"The bundle has the joints of robot '{robot.name}' in another order: index {'; '.join(moved)}. "
             f"Expected {', '.join(robot.joint_names)}. {hint}"
         )
-    if abs(info.control_dt - robot.control_dt) > 1e-9:
+    if abs(info.control_dt - robot.control_dt) > SAME:
         raise BadInputError(
             f"The bundle's control_dt is {info.control_dt} s; robot '{robot.name}' runs at {robot.control_dt} s. {hint}"
         )
-    wider = {
-        "joint_lower": info.joint_lower < robot.joint_lower - 1e-6,
-        "joint_upper": info.joint_upper > robot.joint_upper + 1e-6,
-        "joint_vel_limit": info.joint_vel_limit > robot.joint_vel_limit + 1e-6,
-        "torque_limit": info.torque_limit > robot.torque_limit + 1e-6,
-    }
-    for name, beyond in wider.items():
-        for j in np.flatnonzero(beyond):
+    for name, side in (("joint_lower", -1), ("joint_upper", 1), ("joint_vel_limit", 1), ("torque_limit", 1)):
+        have, want = getattr(info, name), getattr(robot, name)
+        for j in np.flatnonzero(side * (have - want) > SAME):
             raise BadInputError(
-                f"The bundle's {name} of {robot.joint_names[j]} is {getattr(info, name)[j]:g}, beyond the robot's "
-                f"{getattr(robot, name)[j]:g}. A bundle may only narrow a robot's limits. {hint}"
+                f"The bundle's {name} of {robot.joint_names[j]} is {have[j]:.9g}, beyond the robot's {want[j]:.9g}. "
+                f"A bundle may only narrow a robot's limits. {_revised(robot)}"
             )
+
+
+def check_description(info: BundleInfo, robot: RobotFacts) -> None:
+    """Check that gains and stand of a bundle are those that the robot's description gives now, to 1e-6.
+
+    The policy learned with its own, and a reader may take them from either side. A controller that takes all of
+    them from the bundle does not need this.
+
+    Raises:
+        BadInputError: one differs; the joint and both numbers are named.
+    """
+    for name, unit in (("kp", "Nm/rad"), ("kd", "Nm s/rad"), ("default_joint_pos", "rad")):
+        have, want = getattr(info, name), getattr(robot, name)
+        for j in np.flatnonzero(np.abs(have - want) > SAME):
+            raise BadInputError(
+                f"The bundle's {name} of {robot.joint_names[j]} is {have[j]:.9g} {unit}; the robot's is {want[j]:.9g}. "
+                f"{_revised(robot)}"
+            )
+
+
+def _revised(robot: RobotFacts) -> str:
+    return (
+        f"The description of '{robot.name}' has changed since this policy was trained, or one of the two was edited. "
+        "Take the description it was trained with, or train again: lagoon train SKILL, then lagoon export SKILL --again"
+    )
 
 
 def _read_facts(path: Path, shown: Path) -> dict[str, Any]:
     try:
         facts = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise CorruptFileError(
-            f"{shown} is not readable YAML ({' '.join(str(error).split())[:200]}). {_AGAIN}"
-        ) from error
+        raise CorruptFileError(f"{shown} is not readable YAML ({' '.join(str(error).split())[:200]}).") from error
     if not isinstance(facts, dict):
-        raise CorruptFileError(f"{shown} holds {short(facts)}; expected the keys of a bundle. {_AGAIN}")
+        raise CorruptFileError(f"{shown} holds {short(facts)}; expected the keys of a bundle.")
     return facts
 
 

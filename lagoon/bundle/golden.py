@@ -1,7 +1,9 @@
 """Golden ticks: a recorded stretch of inputs and outputs that every load recomputes.
 
 What enters: arrays recorded at export from the trained policy itself. What leaves: the proof, before a
-motor moves, that this computer's onnxruntime gives the numbers the policy was trained to give.
+motor moves, that this computer's onnxruntime gives the numbers the policy was trained to give. The rows are
+calls in their order, each fed with the action and state of the one before; their time steps need not be
+consecutive, since export spreads them over the whole motion.
 """
 
 from __future__ import annotations
@@ -24,19 +26,21 @@ Infer = Callable[[Mapping[str, Floats]], dict[str, Floats]]
 
 FED_BACK = {"prev_action": "action", "state": "state_out"}
 """Inputs that are outputs of the tick before."""
-_AGAIN = "Export the skill again with: lagoon export SKILL"
 
 
 @dataclass(frozen=True)
 class Golden:
-    """K consecutive control ticks; each array is (K, size), float32, keyed by the port's name."""
+    """K calls of the graph, one after another; each array is (K, size), float32, keyed by the port's name.
+
+    ``prev_action`` and ``state`` of a row are ``action`` and ``state_out`` of the row before. ``time_step`` may leap.
+    """
 
     inputs: Mapping[str, Floats]
     outputs: Mapping[str, Floats]
 
     @property
     def num_ticks(self) -> int:
-        """Number of recorded ticks K."""
+        """Number of recorded calls K."""
         return len(self.inputs["time_step"])
 
     def check_shape(self, info: BundleInfo) -> None:
@@ -50,7 +54,7 @@ class Golden:
             if set(arrays) != wanted:
                 raise CorruptFileError(
                     f"The golden {kind}s lack {sorted(wanted - set(arrays)) or 'nothing'} and have beyond them "
-                    f"{sorted(set(arrays) - wanted) or 'nothing'}; expected {sorted(wanted)}. {_AGAIN}"
+                    f"{sorted(set(arrays) - wanted) or 'nothing'}; expected {sorted(wanted)}."
                 )
             for port in ports:
                 self._check_array(kind, port, arrays[port.name])
@@ -59,14 +63,13 @@ class Golden:
         wanted = (self.num_ticks, port.shape[1])
         if array.ndim != 2 or array.shape != wanted or len(array) == 0:
             raise CorruptFileError(
-                f"The golden {kind} '{port.name}' has shape {array.shape}; expected {wanted}, "
-                f"with at least one tick. {_AGAIN}"
+                f"The golden {kind} '{port.name}' has shape {array.shape}; expected {wanted}, with at least one tick."
             )
         if not np.isfinite(array).all():
-            tick, column = np.argwhere(~np.isfinite(array))[0]
+            row, column = np.argwhere(~np.isfinite(array))[0]
             raise CorruptFileError(
-                f"The golden {kind} '{port.name}' holds {array[tick, column]} at tick {tick}, column {column}; "
-                f"every recorded value must be finite. {_AGAIN}"
+                f"The golden {kind} '{port.name}' holds {array[row, column]} in row {row}, column {column}; "
+                f"every recorded value must be finite."
             )
 
     def check(self, info: BundleInfo, infer: Infer) -> None:
@@ -97,12 +100,13 @@ class Golden:
             # A value that is not finite compares as a difference, since `not (nan <= x)` is true.
             wrong = ~(np.abs(results[name] - recorded) <= info.golden_tolerance)
             if wrong.any():
-                tick, column = np.argwhere(wrong)[0]
+                row, column = np.argwhere(wrong)[0]
+                tick = self.inputs["time_step"][row, 0]
                 raise CorruptFileError(
-                    f"The policy does not reproduce its golden record: output '{name}' at tick {tick}, column {column} "
-                    f"is {results[name][tick, column]:.6g} ({how}); recorded {recorded[tick, column]:.6g}, tolerance "
-                    f"{info.golden_tolerance:g}. {int(wrong.sum())} of {wrong.size} values of this output differ. "
-                    f"Do not run it on a robot. {_AGAIN}"
+                    f"The policy does not reproduce its golden record: output '{name}' at tick {tick:g}, column "
+                    f"{column} is {results[name][row, column]:.6g} ({how}); recorded {recorded[row, column]:.6g}, "
+                    f"tolerance {info.golden_tolerance:g}. {int(wrong.sum())} of {wrong.size} values of this output "
+                    "differ. Do not run it on a robot."
                 )
 
     def to_bytes(self) -> bytes:
@@ -124,9 +128,9 @@ class Golden:
             with np.load(io.BytesIO(data), allow_pickle=False) as archive:
                 arrays = {name: np.asarray(archive[name], dtype=np.float32) for name in archive.files}
         except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
-            raise CorruptFileError(f"{source} cannot be read as an npz file of numbers ({error}). {_AGAIN}") from error
+            raise CorruptFileError(f"{source} cannot be read as an npz file of numbers ({error}).") from error
         take = lambda prefix: {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}  # noqa: E731
         golden = Golden(inputs=take("in_"), outputs=take("out_"))
         if "time_step" not in golden.inputs:
-            raise CorruptFileError(f"{source} lacks 'in_time_step'; it has {sorted(arrays) or 'nothing'}. {_AGAIN}")
+            raise CorruptFileError(f"{source} lacks 'in_time_step'; it has {sorted(arrays) or 'nothing'}.")
         return golden

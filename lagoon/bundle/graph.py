@@ -15,7 +15,6 @@ from lagoon.bundle.ports import Port
 from lagoon.errors import CorruptFileError, require
 
 METADATA_KEY = "lagoon"
-_AGAIN = "Export the skill again with: lagoon export SKILL"
 
 
 def open_session(policy: bytes, source: str, threads: int = 1) -> Any:
@@ -35,7 +34,7 @@ def open_session(policy: bytes, source: str, threads: int = 1) -> Any:
         return ort.InferenceSession(policy, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own exception classes share no public base.
         reason = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
-        raise CorruptFileError(f"{source} is not a graph that onnxruntime can read ({reason}). {_AGAIN}") from error
+        raise CorruptFileError(f"{source} is not a graph that onnxruntime can read ({reason}).") from error
 
 
 def check_ports(session: Any, info: BundleInfo, source: str) -> None:
@@ -51,7 +50,7 @@ def check_ports(session: Any, info: BundleInfo, source: str) -> None:
         if missing or unknown:
             raise CorruptFileError(
                 f"{source}: its {kind}s lack {', '.join(missing) or 'none'} and have beyond the table "
-                f"{', '.join(unknown) or 'none'}; expected {'; '.join(map(str, ports))}. {_AGAIN}"
+                f"{', '.join(unknown) or 'none'}; expected {'; '.join(map(str, ports))}."
             )
         for port in ports:
             _check_port(kind, have[port.name], port, source)
@@ -62,7 +61,7 @@ def _check_port(kind: str, found: Any, port: Port, source: str) -> None:
     if found.type != "tensor(float)" or not free or found.shape[1] != port.shape[1]:
         raise CorruptFileError(
             f"{source}: {kind} '{port.name}' is {found.type} of shape {tuple(found.shape)}; expected tensor(float) of "
-            f"shape {port.shape} with a free batch axis. {_AGAIN}"
+            f"shape {port.shape} with a free batch axis."
         )
 
 
@@ -76,7 +75,7 @@ def with_metadata(onnx_bytes: bytes, info: BundleInfo) -> bytes:
     try:
         model = onnx.load_model_from_string(onnx_bytes)
     except Exception as error:  # protobuf's DecodeError is not importable without protobuf internals.
-        raise CorruptFileError(f"The exported graph is not an ONNX model ({error}). {_AGAIN}") from error
+        raise CorruptFileError(f"The exported graph is not an ONNX model ({error}).") from error
     outside = [t.name for t in model.graph.initializer if t.data_location == onnx.TensorProto.EXTERNAL]
     if outside:
         raise CorruptFileError(
@@ -105,18 +104,18 @@ def check_metadata(session: Any, facts: Mapping[str, Any], source: str) -> None:
     """
     text = session.get_modelmeta().custom_metadata_map.get(METADATA_KEY)
     if text is None:
-        raise CorruptFileError(f"The graph of {source} carries no '{METADATA_KEY}' metadata. {_AGAIN}")
+        raise CorruptFileError(f"The graph of {source} carries no '{METADATA_KEY}' metadata.")
     try:
         inside = json.loads(text)
     except json.JSONDecodeError as error:
-        raise CorruptFileError(f"The metadata in the graph of {source} is not JSON ({error}). {_AGAIN}") from error
+        raise CorruptFileError(f"The metadata in the graph of {source} is not JSON ({error}).") from error
     different = sorted(key for key in set(inside) | set(facts) if inside.get(key) != facts.get(key))
     if different:
         key = different[0]
         raise CorruptFileError(
             f"In {source}, bundle.yaml and the metadata inside the graph differ in {', '.join(different)}: '{key}' is "
             f"{short(facts.get(key))} in the first and {short(inside.get(key))} in the second. "
-            f"One of them was edited. {_AGAIN}"
+            f"One of them was edited."
         )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.bundle import PolicyBundle, check_robot
+from lagoon.bundle.advice import again
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.deploy.report import Check, Evaluation, falls_of, metrics_of, segments_of, wilson_interval
 from lagoon.deploy.sensors import NoisySensors
@@ -181,17 +182,17 @@ def check_motion(bundle: PolicyBundle, motion: RobotMotion, robot: RobotSpec) ->
         BadInputError: they do not; what differs is told.
     """
     check_robot(bundle, robot)
-    again = "Take robot.npz and bundle/ from the same skill folder, or export again with: lagoon export SKILL"
+    advice = f"Take robot.npz and bundle/ from one skill folder. {again(bundle.folder)}"
     if motion.robot != robot.name or motion.joint_names != robot.joint_names:
         raise BadInputError(
             f"The motion is for robot '{motion.robot}' with joints {', '.join(motion.joint_names)}; expected robot "
-            f"'{robot.name}' with {', '.join(robot.joint_names)}. {again}"
+            f"'{robot.name}' with {', '.join(robot.joint_names)}. {advice}"
         )
     if abs(motion.fps * bundle.control_dt - 1.0) > 1e-6:
         raise BadInputError(
-            f"The motion has {motion.fps:g} frames per second; the bundle runs at {1.0 / bundle.control_dt:g}. {again}"
+            f"The motion has {motion.fps:g} frames per second; the bundle runs at {1.0 / bundle.control_dt:g}. {advice}"
         )
     if motion.num_frames != bundle.num_steps:
         raise BadInputError(
-            f"The motion has {motion.num_frames} frames; the bundle's reference has {bundle.num_steps}. {again}"
+            f"The motion has {motion.num_frames} frames; the bundle's reference has {bundle.num_steps}. {advice}"
         )

@@ -1,8 +1,8 @@
 """Runs a policy bundle: measured sensors in, joint targets out, once per control period.
 
 What enters: a verified PolicyBundle and raw sensor values. What leaves: joint targets inside the
-joint limits. Needs numpy and onnxruntime only; this is the file that runs on a robot, and evaluation
-runs the very same code on many simulated robots at once.
+joint limits. Needs numpy and onnxruntime, and pyyaml to load the bundle; this is the file that runs on a
+robot, and evaluation runs the very same code on many simulated robots at once.
 """
 
 from __future__ import annotations

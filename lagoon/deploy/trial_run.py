@@ -81,7 +81,7 @@ class TrialRun:
                 raise BadInputError(
                     f"The simulated robot broke loose while it only stood, with the bundle's gains kp up to "
                     f"{robot.kp.max():g} and kd up to {robot.kd.max():g}. Check the gains in "
-                    f"assets/robots/{robot.name}/robot.yaml and export again with: lagoon export SKILL"
+                    f"assets/robots/{robot.name}/robot.yaml, then: lagoon train SKILL, lagoon export SKILL --again"
                 )
         self._targets.extend([targets] * (self._targets.maxlen or 1))
         self.runner.reset()

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lagoon.bundle import Golden, PolicyBundle, check_robot, load, write_bundle
+from lagoon.bundle.folder import check_description
 from lagoon.bundle.playback import playback_graph, record, write_playback
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError, MissingExtraError
 
@@ -110,7 +111,7 @@ def test_edited_gain_is_named(folder):
 @pytest.mark.parametrize("name", ["policy.onnx", "bundle.yaml", "golden_io.npz"])
 def test_missing_file_is_named(folder, name):
     (folder / name).unlink()
-    with pytest.raises(BadInputError, match=f"lacks {name}; it holds .*Export the skill again"):
+    with pytest.raises(BadInputError, match=f"lacks {name}; it holds .*Copy it again from its skill folder"):
         load(folder)
 
 
@@ -219,7 +220,7 @@ def test_golden_with_nan(folder, bundle):
     inputs = {name: array.copy() for name, array in bundle.golden.inputs.items()}
     inputs["imu_ang_vel"][12, 1] = np.nan
     rewrite(folder, golden=Golden(inputs, bundle.golden.outputs).to_bytes())
-    with pytest.raises(CorruptFileError, match="golden input 'imu_ang_vel' holds nan at tick 12, column 1"):
+    with pytest.raises(CorruptFileError, match="golden input 'imu_ang_vel' holds nan in row 12, column 1"):
         load(folder)
 
 
@@ -256,10 +257,52 @@ def test_other_robot_period_and_limits(bundle, robot):
     check_robot(bundle, robot)
 
 
+@pytest.mark.parametrize("name", ["kp", "kd", "default_joint_pos"])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_description_revised_since_is_refused_with_both_numbers(bundle, robot, name, sign):
+    wanted = getattr(robot, name).copy()
+    wanted[4] += sign * 1e-5
+    had = getattr(robot, name)[4]
+    pattern = f"{name} of {robot.joint_names[4]} is {had:.9g} .*; the robot's is {wanted[4]:.9g}. .* has changed since"
+    with pytest.raises(BadInputError, match=f"{pattern}.*lagoon train SKILL, then lagoon export SKILL --again"):
+        check_description(bundle, dataclasses.replace(robot, **{name: wanted}))
+    wanted[4] = had + sign * 1e-7
+    check_description(bundle, dataclasses.replace(robot, **{name: wanted}))
+
+
+@pytest.mark.parametrize(("name", "wider"), [("joint_lower", -1.0), ("joint_upper", 1.0), ("joint_vel_limit", 1.0)])
+def test_limits_may_be_narrower_than_the_robots_but_not_wider(bundle, robot, name, wider):
+    roomy, tight = getattr(robot, name) + 0.1 * wider, getattr(robot, name) - 1e-5 * wider
+    check_robot(bundle, dataclasses.replace(robot, **{name: roomy}))
+    with pytest.raises(BadInputError, match=f"{name} of FL_hip_joint is .*, beyond the robot's {tight[0]:.9g}"):
+        check_robot(bundle, dataclasses.replace(robot, **{name: tight}))
+
+
+@pytest.mark.parametrize("damage", ["flip", "remove", "text"])
+def test_the_advice_for_damage_is_a_line_that_works(pristine, tmp_path, damage):
+    """In a skill folder export takes a damaged file for an edited one and keeps it, unless told --again."""
+    skill = tmp_path / "my skill"
+    folder = shutil.copytree(pristine, skill / "bundle")
+    path = folder / "golden_io.npz"
+    {
+        "flip": lambda: path.write_bytes(path.read_bytes()[:-1] + b"!"),
+        "remove": path.unlink,
+        "text": lambda: (folder / "bundle.yaml").write_text("a: ["),
+    }[damage]()
+    with pytest.raises(LagoonError, match=r"Copy it again from its skill folder; there, lagoon export SKILL --again"):
+        load(folder)
+    (skill / "skill.yaml").touch()
+    with pytest.raises(LagoonError) as error:
+        load(folder)
+    assert str(error.value).endswith(f"Write it anew with: lagoon export '{skill}' --again")
+
+
 def test_load_checks_the_robot_when_given(pristine, robot):
     load(pristine, robot)
     with pytest.raises(BadInputError, match="this robot is 'a1'"):
         load(pristine, dataclasses.replace(robot, name="a1"))
+    with pytest.raises(BadInputError, match="kd of FL_hip_joint"):
+        load(pristine, dataclasses.replace(robot, kd=robot.kd + 1.0))
 
 
 @pytest.mark.parametrize("failing", [0, 1, 2])
@@ -339,7 +382,7 @@ def test_state_that_is_not_fed_back_the_same_way_is_noticed(tmp_path, bundle, mo
     write_bundle(tmp_path / "bundle", policy, bundle, golden)
     take = np.r_[0:20, 25:50]
     torn = Golden({n: a[take] for n, a in golden.inputs.items()}, {n: a[take] for n, a in golden.outputs.items()})
-    with pytest.raises(CorruptFileError, match=r"'state_out' at tick 20, column 0 is 21 \(tick by tick\); recorded 26"):
+    with pytest.raises(CorruptFileError, match=r"'state_out' at tick 25, column 0 is 21 \(tick by tick\); recorded 26"):
         write_bundle(tmp_path / "torn", policy, bundle, torn)
 
 

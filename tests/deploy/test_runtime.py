@@ -1,4 +1,6 @@
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -33,6 +35,37 @@ def counting_bundle(robot, stand, stand_bundle, tmp_path_factory):
     policy = model.SerializeToString()
     golden = record(policy, stand_bundle, {name: stand_bundle.golden.inputs[name] for name in SENSORS})
     return write_bundle(tmp_path_factory.mktemp("counting") / "bundle", policy, stand_bundle, golden)
+
+
+WITHOUT = """
+import importlib.abc, sys
+
+class Block(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"torch", "mujoco", "hydra", "omegaconf", "scipy", "rich", "onnx", "safetensors"}:
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Block())
+from pathlib import Path
+import numpy as np
+from lagoon.bundle import load
+from lagoon.deploy.runtime import PolicyRunner
+from lagoon.robot import load_robot
+robot = load_robot("go2")
+runner = PolicyRunner(load(Path(sys.argv[1]), robot))
+while not runner.done:
+    targets = runner.step(robot.default_joint_pos, np.zeros(12), [1, 0, 0, 0], np.zeros(3))
+np.testing.assert_allclose(targets, robot.default_joint_pos, atol=1e-6)
+print(*sorted({name.split(".")[0] for name in sys.modules} & {"numpy", "yaml", "onnxruntime"}))
+"""
+
+
+def test_a_robot_needs_numpy_pyyaml_and_onnxruntime_only(stand_bundle):
+    """The packages that docs/bundle.md names for a robot's computer are enough to load and run a bundle."""
+    words = [sys.executable, "-c", WITHOUT, str(stand_bundle.folder)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["numpy", "onnxruntime", "yaml"]
 
 
 def test_action_state_and_tick_are_fed_back(counting_bundle, robot):

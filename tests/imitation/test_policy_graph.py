@@ -1,10 +1,15 @@
 """Training, the torch graph and the exported ONNX compute one and the same policy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from lagoon import bundle
+from lagoon.bundle.golden import FED_BACK
+from lagoon.bundle.graph import open_session
+from lagoon.bundle.ports import input_ports
 from lagoon.deploy.runtime import PolicyRunner
 from lagoon.engine.checkpoint import Checkpoint
 from lagoon.engine.policy import GaussianActorCritic
@@ -94,6 +99,31 @@ def test_golden_ticks_exercise_every_frame_range_and_no_level_singularity(robot,
     assert steps[0] == 0 and steps[-1] == make_crouch().num_frames - 1
     assert all(np.isfinite(rows).all() for rows in golden.outputs.values())
     assert np.ptp(golden.outputs["action"], axis=0).min() > 1e-4
+
+
+def test_golden_rows_are_one_chain_whose_time_steps_leap(robot, make_crouch, policy):
+    motion = make_crouch()
+    golden = record_golden(PolicyGraph(policy, motion, robot, CONFIG.task), motion, robot, ticks=20)
+    steps = golden.inputs["time_step"][:, 0]
+    assert steps[0] == 0 and steps[-1] == motion.num_frames - 1 and np.diff(steps).min() > 1
+    for given, source in FED_BACK.items():
+        np.testing.assert_array_equal(golden.inputs[given][1:], golden.outputs[source][:-1])
+        assert not golden.inputs[given][0].any()
+
+
+def test_the_graph_keeps_its_targets_within_the_joint_limits(robot, make_crouch, policy):
+    """Whatever the sensors read and the network says: the clip is inside, in float32."""
+    task = replace(CONFIG.task, action_scale=20.0)
+    graph = PolicyGraph(policy, make_crouch(), robot, task).eval()
+    session, draw, rows = open_session(to_onnx(graph, 12), "graph"), np.random.default_rng(0), 50
+    wild = {port.name: draw.normal(0.0, 1e4, (rows, port.shape[1])) for port in input_ports(12, graph.state_size)}
+    wild["imu_quat"] /= np.linalg.norm(wild["imu_quat"], axis=1, keepdims=True)
+    wild["time_step"] = draw.integers(0, 240, (rows, 1))
+    given = {name: array.astype(np.float32) for name, array in wild.items()}
+    (targets,) = session.run(["joint_pos_target"], given)
+    lower, upper = robot.joint_lower.astype(np.float32), robot.joint_upper.astype(np.float32)
+    assert (targets >= lower).all() and (targets <= upper).all()
+    assert (targets == lower).any() and (targets == upper).any()  # It did have to clip.
 
 
 def test_export_of_a_level_reading_is_finite(robot, make_stand, policy):

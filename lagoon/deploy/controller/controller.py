@@ -342,5 +342,5 @@ def check_gains(bundle: PolicyBundle, robot: RobotSpec, share: float) -> None:
             raise BadInputError(
                 f"The bundle's {name} of {bundle.joint_names[j]} is {have[j]:g}; the robot's own is {own[j]:g}, and a "
                 f"factor of {share:g} either way is allowed. Check the gains in assets/robots/{robot.name}/robot.yaml "
-                "and export again with: lagoon export SKILL"
+                "and export again with: lagoon export SKILL --again"
             )
