@@ -2,18 +2,27 @@
 
 import resource
 import signal
+from contextlib import contextmanager
 
 import pytest
 
 
 @pytest.fixture
 def small_disk():
-    """Give a function that lets no file grow beyond so many bytes, until the test ends.
+    """Give a context manager within which no file grows beyond so many bytes; pytest's own log is one as well.
 
     The operating system itself refuses, whichever library writes; Python turns that into OSError, others may not.
     """
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    signal.signal(signal.SIGXFSZ, handler)
+
+    @contextmanager
+    def limited(size):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+            signal.signal(signal.SIGXFSZ, handler)
+
+    return limited

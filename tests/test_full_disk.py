@@ -96,8 +96,10 @@ def files_of(folder: Path) -> dict[str, bytes]:
 def test_a_full_disk_is_told_and_leaves_the_old_file(write, tmp_path, small_disk):
     write(tmp_path, 10)
     before = files_of(tmp_path)
-    small_disk(LIMIT)
-    with pytest.raises(LagoonError, match=r"Could not write .*: File too large\. .* run the same command again"):
+    with (
+        small_disk(LIMIT),
+        pytest.raises(LagoonError, match=r"Could not write .*: File too large\. .* run the same"),
+    ):
         write(tmp_path, 20_000)
     assert files_of(tmp_path) == before
 
@@ -105,8 +107,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_file(write, tmp_path, small_disk
 @pytest.mark.parametrize("write", [write_engine_checkpoint, write_facts])
 def test_the_checkpoint_of_the_same_step_still_loads(write, tmp_path, small_disk):
     write_engine_checkpoint(tmp_path, 3)
-    small_disk(LIMIT)
-    with pytest.raises(LagoonError, match="File too large"):
+    with small_disk(LIMIT), pytest.raises(LagoonError, match="File too large"):
         write(tmp_path, 20_000)
     assert load_checkpoint(tmp_path / "step_000000000007.json").group("policy")["w"].tolist() == [1.0, 1.0, 1.0]
 

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -58,12 +59,13 @@ def test_the_record_knows_the_checkpoint_and_the_bundle(skill: Skill) -> None:
 
 
 def test_a_full_disk_under_a_checkpoint_is_told_and_costs_nothing(
-    capsys: pytest.CaptureFixture[str], skill: Skill, small_disk: Callable[[int], None]
+    capsys: pytest.CaptureFixture[str], skill: Skill, small_disk: Callable[[int], AbstractContextManager[None]]
 ) -> None:
     saved = {path: path.read_bytes() for path in (skill.train_folder / "checkpoints").iterdir()}
-    small_disk(min(path.stat().st_size for path in saved if path.suffix == ".safetensors") - 1)
+    size = min(path.stat().st_size for path in saved if path.suffix == ".safetensors") - 1
     words = ["train", "stand still", f"skills_dir={skill.folder.parent}", *TINY]
-    code = cli.main([*words, "train.total_steps=128", "seed=5"])
+    with small_disk(size):
+        code = cli.main([*words, "train.total_steps=128", "seed=5"])
     err = capsys.readouterr().err
     assert code == 2 and err.count("\n") == 1 and "bug" not in err
     assert err.startswith("Error: Could not write ") and ".safetensors: File too large. Nothing was changed" in err

@@ -100,8 +100,10 @@ def test_another_schema_version_is_refused(tmp_path, monkeypatch):
 
 def test_a_full_disk_leaves_older_checkpoints_alone(tmp_path, small_disk):
     save(tmp_path, 10)
-    small_disk(100)
-    with pytest.raises(LagoonError, match=r"Could not write .*step_000000000020\.safetensors: File too large"):
+    with (
+        small_disk(100),
+        pytest.raises(LagoonError, match=r"Could not write .*step_000000000020\.safetensors: File too large"),
+    ):
         save(tmp_path, 20)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "step_000000000010.json",

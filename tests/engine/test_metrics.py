@@ -77,8 +77,7 @@ def test_closing_on_a_full_disk_does_not_hide_the_first_error(tmp_path):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_full_disk_under_tensorboard_is_told(tmp_path, small_disk):
     pytest.importorskip("tensorboard")
-    small_disk(400)
-    with pytest.raises(LagoonError, match="File too large"), MetricsWriter(tmp_path) as writer:
+    with small_disk(400), pytest.raises(LagoonError, match="File too large"), MetricsWriter(tmp_path) as writer:
         writer._file = Path(os.devnull).open("a")  # noqa: SIM115
         for iteration in range(500):
             writer.write(iteration, {"train/kl": 0.5})
