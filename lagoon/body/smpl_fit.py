@@ -119,7 +119,8 @@ def save_amass(target: Path, fitted: SmplMotion, text: str = "") -> None:
     poses[:, :_N] = fitted.poses
     betas = np.zeros(16)
     betas[: len(fitted.betas)] = fitted.betas
-    gender = next((g for g in ("female", "male") if g in fitted.model.lower().split("_")), "neutral")
+    words = fitted.model.lower().split("_")
+    gender = next((g for g in ("female", "male") if g in words or (g[0] in words)), "neutral")
     with atomic_path(target) as temporary, temporary.open("wb") as file:
         np.savez_compressed(
             file,

@@ -71,7 +71,8 @@ class SmplModel:
         """
         shaped, joints = self.shape(betas), self.joints(betas)
         bent = (rotations[:, 1:] - np.eye(3)).reshape(len(rotations), -1)
-        rest = shaped + np.einsum("vip,tp->tvi", self.posedirs, bent)
+        basis = self.posedirs.reshape(-1, self.posedirs.shape[-1])
+        rest = shaped + (bent @ basis.T).reshape(len(rotations), -1, 3)
         turn, place = np.array(rotations, float), np.tile(joints, (len(rotations), 1, 1))
         for joint, parent in enumerate(self.parents[1:], start=1):
             turn[:, joint] = turn[:, parent] @ rotations[:, joint]

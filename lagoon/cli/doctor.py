@@ -106,6 +106,7 @@ def _extras() -> list[Finding]:
 def _data() -> list[Finding]:
     from lagoon.paths import data_dir
     from lagoon.robot import known_robots
+    from lagoon.text2motion import registry
     from lagoon.text2motion.config import DEFAULT_MODEL
 
     robots = known_robots()
@@ -115,6 +116,7 @@ def _data() -> list[Finding]:
     return [
         Finding("robots", bool(robots), ", ".join(robots) or "none", "" if robots else reinstall, core=True),
         Finding("text model", has_model, str(model) if has_model else f"no {model}", "" if has_model else reinstall),
+        Finding("generators", True, f"{', '.join(registry.known())}, and package.module:Class"),
     ]
 
 

@@ -80,7 +80,8 @@ def generate(command: str, config: GenerateConfig, seed: int = 0, progress: Prog
         reading = gate.read(command, bank, default_encoder(), config.threshold, force)
         seconds = config.duration or bank.duration(reading.encoding.sentence)
     request = Request(command, reading, seconds, seed, tell)
-    motion = run(config.generator, create(config.generator, kind, config), request)
+    with registry.current_folder():  # A class from there may import its neighbours only when it works.
+        motion = run(config.generator, create(config.generator, kind, config), request)
     tell(1.0, "motion chosen")
     return motion
 

@@ -101,7 +101,7 @@ def run(name: str, generator: Generator, request: Request) -> HumanMotion:
             f"{len(JOINT_NAMES)} of lagoon.motion.skeleton.JOINT_NAMES in that order. Reorder the positions."
         )
     _check_body(owner, motion)
-    return replace(motion, text=request.command, source={"generator": name} | motion.source)
+    return replace(motion, text=request.command, source=motion.source | {"generator": name})
 
 
 def title(name: str, kind: type) -> str:

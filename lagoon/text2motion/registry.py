@@ -68,7 +68,7 @@ def source_files(name: str) -> list[Path]:
         module_name = _target(name).partition(":")[0]
         if module_name.startswith("lagoon."):
             return []
-        with _current_folder():
+        with current_folder():
             spec = importlib.util.find_spec(module_name)
     except (LagoonError, ImportError, AttributeError, ValueError):
         return []  # The stage itself says what is wrong.
@@ -97,7 +97,7 @@ def _target(name: str) -> str:
 
 def _import(name: str, module_name: str) -> ModuleType:
     try:
-        with _current_folder():
+        with current_folder():
             return importlib.import_module(module_name)
     except MissingExtraError:
         raise
@@ -142,7 +142,7 @@ def _no_class(holder: object, part: str) -> str:
 
 
 @contextmanager
-def _current_folder() -> Iterator[None]:
+def current_folder() -> Iterator[None]:
     """Let modules in the current folder be imported, after all installed ones."""
     folder = str(Path.cwd())
     added = folder not in sys.path

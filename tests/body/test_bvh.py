@@ -107,6 +107,11 @@ def test_the_rest_pose_stands_with_arms_out() -> None:
     assert at["left_foot"][2] > at["left_ankle"][2]
 
 
+def test_joints_on_one_spot_are_written_all_the_same() -> None:
+    _, _, _, _, found = read_bvh(bvh_text(HumanMotion(20.0, JOINT_NAMES, np.ones((3, 22, 3)))))
+    assert np.allclose(found, 100.0)
+
+
 def test_another_skeleton_is_refused() -> None:
     with pytest.raises(BadInputError, match="has 2 joints"):
         bvh_text(HumanMotion(20.0, ("a", "b"), np.zeros((3, 2, 3))))

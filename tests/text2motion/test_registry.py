@@ -205,3 +205,17 @@ def test_the_documented_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
     motion = generate("wave hello", GenerateConfig(generator="my_generator:Sway", duration=2.0))
     assert isinstance(motion, HumanMotion) and motion.joint_names == JOINT_NAMES and motion.num_frames == 41
     assert np.ptp(motion.joint("head"), axis=0).max() > 0.05
+
+
+@needs_encoder
+def test_a_class_may_import_its_neighbours_while_it_works(own: str, tmp_path: Path) -> None:
+    (tmp_path / "neighbour.py").write_text("SECONDS = 1.0\n")
+    (tmp_path / "late.py").write_text(
+        f"from {own} import Good\n"
+        "class Late(Good):\n"
+        "    def generate(self, request):\n"
+        "        import neighbour\n"
+        "        assert neighbour.SECONDS\n"
+        "        return super().generate(request)\n"
+    )
+    assert generate("wave hello", GenerateConfig(generator="late:Late", duration=1.0)).num_frames == 21

@@ -65,6 +65,8 @@ class Checkpoint:
     """Learned tensors by their published keys, float32."""
     sizes: Sizes
     noise: Noise
+    guided: bool
+    """Whether training also hid the text, without which guidance has no meaning."""
 
 
 def load_checkpoint(weights: Path, args: Path) -> Checkpoint:
@@ -76,7 +78,8 @@ def load_checkpoint(weights: Path, args: Path) -> Checkpoint:
     """
     settings = _read_args(args)
     tensors = _learned(weights, _read_tensors(weights))
-    return Checkpoint(tensors, _sizes(weights, tensors, settings), _noise(args, settings))
+    guided = settings.get("cond_mask_prob", 0.1) != 0
+    return Checkpoint(tensors, _sizes(weights, tensors, settings), _noise(args, settings), guided)
 
 
 def _read_tensors(path: Path) -> dict[str, Any]:

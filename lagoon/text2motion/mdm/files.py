@@ -85,6 +85,11 @@ def _text(config: GenerateConfig, folder: Path) -> tuple[Path, ...]:
     given = Path(config.mdm.text) if config.mdm.text else None
     if given is not None and given.is_dir():
         return (given / "model.safetensors", given / "tokenizer.json")
+    if given is not None and given.is_file() and given.suffix != ".npz":
+        raise BadInputError(
+            f"generate.mdm.text={given} is neither an npz file nor a folder. For CLIP name the folder that "
+            "transformers saves, with model.safetensors and tokenizer.json; CLIP's original .pt file holds code and is not read."
+        )
     if given is not None:
         return (given,)
     if (folder / "clip").is_dir():

@@ -44,6 +44,7 @@ class MdmGenerator:
         self.mean, self.std = (_statistics(path) for path in (self.files.mean, self.files.std))
         checkpoint = load_checkpoint(self.files.weights, self.files.args)
         self.sizes, self.noise = checkpoint.sizes, checkpoint.noise
+        self.guidance = self.settings.guidance if checkpoint.guided else 1.0
         self.network = build(checkpoint)
 
     def generate(self, request: Request) -> HumanMotion:
@@ -55,7 +56,7 @@ class MdmGenerator:
 
         def denoise(noisy: Tensor, level: int) -> Tensor:
             with_words, without = self.network(noisy.repeat(2, 1, 1), torch.full((2,), level), pair)
-            return (without + settings.guidance * (with_words - without))[None]
+            return (without + self.guidance * (with_words - without))[None]
 
         plan = schedule(self.noise, settings.steps)
         drawn = sample(
@@ -77,7 +78,7 @@ class MdmGenerator:
                 "seed": str(request.seed),
                 "steps": str(len(plan.levels)),
                 "sampler": settings.sampler,
-                "guidance": f"{settings.guidance:g}",
+                "guidance": f"{self.guidance:g}",
             },
         )
 

@@ -84,6 +84,8 @@ def clip_encoder(weights: Path, tokenizer: Path) -> Callable[[str], Tensor]:
     try:
         w = {k: v.float() for k, v in load_file(str(weights)).items() if k.startswith("text_")}
         tokens = tokenizers.Tokenizer.from_file(str(tokenizer))
+        tokens.no_padding()
+        tokens.no_truncation()
         layers = 1 + max(int(n) for key in w for n in re.findall(r"encoder\.layers\.(\d+)\.", key))
     except Exception as error:
         raise CorruptFileError(

