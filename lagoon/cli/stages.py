@@ -187,8 +187,9 @@ def _preview_text(skill: Skill) -> Any:
     """The command, and the evaluation's verdict and numbers if there is one."""
     from lagoon.studio.show import ShowText
 
+    asked = _demands(skill)
     if not skill.evaluation_path.exists():
-        return ShowText(command=skill.command)
+        return ShowText(command=skill.command, **asked)
     try:
         found = json.loads(skill.evaluation_path.read_text(encoding="utf-8"))
         numbers = {
@@ -197,12 +198,28 @@ def _preview_text(skill: Skill) -> Any:
             if check["value"] is not None
         }
         verdict = "PASS" if found["passed"] else "FAIL"
-        return ShowText(skill.command, verdict, found["verdict"][0], numbers)
+        return ShowText(skill.command, verdict, found["verdict"][0], numbers, **asked)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise CorruptFileError(
             f"{skill.evaluation_path} cannot be read as an evaluation ({error}). Delete it and run: "
             f"lagoon evaluate {skill.folder}"
         ) from error
+
+
+def _demands(skill: Skill) -> dict[str, Any]:
+    """What retargeting said about the motion before any training, for the page; nothing if it said nothing."""
+    if not skill.retarget_path.exists():
+        return {}
+    try:
+        found = json.loads(skill.retarget_path.read_text(encoding="utf-8"))
+        fps = float(found["fps"])
+        reasons = [(r["start"] / fps, r["stop"] / fps, str(r["text"])) for r in found["verdict"]["reasons"]]
+        return {
+            "demands": {key: [float(v) for v in curve] for key, curve in found["demands"].items()},
+            "reasons": reasons,
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}  # Written by an earlier version, or by hand: the page does without.
 
 
 def _settings(section: str, config: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from lagoon.retarget.balance import LEAST_LOAD, Dynamics, dynamics, nearest_in_s
 from lagoon.retarget.demands import demands
 from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.targets import Targets
-from lagoon.retarget.verdict import Verdict, judge
+from lagoon.retarget.verdict import Verdict, judge, shares
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
@@ -83,6 +83,10 @@ class RetargetReport:
     """The worst moments, in words."""
     verdict: Verdict
     """Whether training can be expected to succeed, and if not, why."""
+    fps: float
+    """Rate of the curves below [Hz]."""
+    demands: dict[str, list[float]]
+    """Over the frames, for each kind of demand, its value as a share of the level from which it makes a motion hard."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
@@ -183,6 +187,8 @@ def measure(
         flight=float(1.0 - motion.foot_contact.any(axis=1).mean()),
         torque_use_max=float(asked["torque"].values.max()),
         verdict=judge(asked, motion.fps),
+        fps=motion.fps,
+        demands=shares(asked),
         worst=(*_worst(motion, robot, outside, clearance, speed_use, kin), *_first_touch(motion, touches)),
     )
 

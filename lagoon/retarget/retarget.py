@@ -24,15 +24,13 @@ from lagoon.retarget.lead import add_lead
 from lagoon.retarget.morphology import choose_morphology
 from lagoon.retarget.motion import motion_targets
 from lagoon.retarget.quality import RetargetReport, measure
-from lagoon.retarget.verdict import TRACKABLE, weight_of
+from lagoon.retarget.verdict import GRADES, TRACKABLE
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
 
 SLOWER = (0.8, 0.6)
-"""Speeds tried in turn where a motion is not trackable at the person's own."""
-BETTER = 0.8
-"""A slower motion is taken only if what stands in its way weighs less than this share of what did before."""
+"""Speeds tried in turn where a motion is not trackable at the person's own; taken if the grade gets better."""
 HELPED_BY_TIME = ("torque", "pressure", "friction", "speed")
 """What may become easier with more time; a flight does not."""
 
@@ -63,7 +61,7 @@ def retarget(
         if report.verdict.grade == TRACKABLE or not any(r.kind in HELPED_BY_TIME for r in report.verdict.reasons):
             break
         slow, slow_report = _at_speed(human, robot, config, speed, progress)
-        if weight_of(slow_report.verdict) < BETTER * weight_of(report.verdict):
+        if GRADES.index(slow_report.verdict.grade) < GRADES.index(report.verdict.grade):
             motion, report = slow, slow_report
     return motion, report
 

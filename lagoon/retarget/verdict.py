@@ -180,10 +180,10 @@ def judge(series: dict[str, Series], fps: float) -> Verdict:
     return Verdict(grade, tuple(reasons))
 
 
-def weight_of(verdict: Verdict) -> float:
-    """How much stands in the way, to compare two versions of a motion: stretches by length and excess."""
-    limits = {limit.key: limit for limit in LIMITS}
-    return sum((r.stop - r.start + 1) * (r.value / limits[r.kind].hard) for r in verdict.reasons)
+def shares(series: dict[str, Series]) -> dict[str, list[float]]:
+    """Curves for people: every series as a share of the level from which it makes a motion hard."""
+    limits = {limit.key: limit.hard for limit in LIMITS}
+    return {key: np.round(item.values / limits[key], 3).tolist() for key, item in series.items()}
 
 
 def _reason(limit: Limit, series: Series, start: int, stop: int, fps: float) -> Reason:

@@ -31,7 +31,7 @@ def make_page(show: Show, words: ShowText) -> str:
     parts = {
         "STYLE": _asset("preview.css"),
         "SCRIPT": "\n".join(_asset(name) for name in ("scene.js", "plots.js", "preview.js")),
-        "DATA": _script_json(_payload(show)),
+        "DATA": _script_json(_payload(show) | _demands(show, words)),
         "TITLE": html.escape(_short(words.command) or "preview"),
         "COMMAND": html.escape(words.command) or "preview",
         "VERDICT": _verdict(words),
@@ -98,6 +98,20 @@ def _payload(show: Show) -> dict[str, Any]:
             "contactPolicy": _bits(curves.contact_policy),
         },
     }
+
+
+def _demands(show: Show, words: ShowText) -> dict[str, Any]:
+    """Curves on the show's clock, and reasons, the strings as data: the page sets them as text."""
+    last = max(show.count - 1, 1)
+    curves = {
+        name: [
+            round(float(v), 3) for v in np.interp(np.arange(show.count) / last, np.linspace(0, 1, len(values)), values)
+        ]
+        for name, values in words.demands.items()
+        if len(values) > 1
+    }
+    reasons = [[round(start, 3), round(end, 3), text] for start, end, text in words.reasons]
+    return {"demands": curves, "reasons": reasons}
 
 
 def _track(show: Show, track: Track) -> dict[str, Any]:

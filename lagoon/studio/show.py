@@ -7,7 +7,7 @@ rears up first); there the person holds the first or last pose.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +37,10 @@ class ShowText:
     """One sentence beside the verdict."""
     numbers: Mapping[str, str] = field(default_factory=dict)
     """Name and value, with unit, of each number worth showing, in order."""
+    demands: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """What the reference asks of robot and floor, by kind, over its frames; from 1 on it is hard."""
+    reasons: Sequence[tuple[float, float, str]] = ()
+    """Start and end [s] and words of what makes the reference hard, worst first."""
 
 
 @dataclass(frozen=True)

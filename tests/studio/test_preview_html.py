@@ -65,3 +65,16 @@ def test_embedded_poses_are_those_of_the_motion(page, human, reference, go2) -> 
     assert data["tracks"][2]["figure"] == 1
     assert data["curves"]["contactReference"][0].count("0") > 0
     assert len(data["curves"]["jointError"]) == 76
+
+
+def test_demands_and_reasons_arrive_on_the_shows_clock(human, reference, go2) -> None:
+    ramp = list(np.linspace(0.0, 2.0, reference.num_frames))
+    words = ShowText("x", demands={"torque": ramp}, reasons=[(0.5, 0.75, "frames 25 to 37: <b>RL</b> too weak")])
+    show = make_show(None, reference, None, go2)
+    page = make_page(show, words)
+    data = payload(page)
+    assert len(data["demands"]["torque"]) == data["count"]
+    half = data["demands"]["torque"][data["count"] // 2]
+    assert half == pytest.approx(1.0, abs=0.03)
+    assert data["reasons"] == [[0.5, 0.75, "frames 25 to 37: <b>RL</b> too weak"]]
+    assert "<b>RL" not in page.replace("\\u003c", "")

@@ -26,7 +26,7 @@ function readColors() {
   colors = {
     sky: get("--sky"), horizon: get("--horizon"), floor: get("--floor"), grid: get("--grid"), shadow: get("--shadow"),
     ink: get("--ink"), pale: get("--pale"), line: get("--line"), motion: get("--accent"),
-    curveA: get("--curve-a"), curveB: get("--curve-b"),
+    curveA: get("--curve-a"), curveB: get("--curve-b"), curveC: get("--curve-c"),
   };
   state.dirty = true;
 }
@@ -105,6 +105,19 @@ function makePlots() {
     const canvas = addPlot(parent, "Foot contacts", names, seek);
     const rows = data.feet.map((name, i) => ({ name, planned: planned && planned[i], measured: measured && measured[i] }));
     plots.push((share) => drawContacts(canvas, rows, data, share, colors));
+  }
+  const kinds = [["torque", "torque", "a", "curveA"], ["pressure", "balance", "b", "curveB"], ["friction", "friction", "c", "curveC"]];
+  const asked = kinds.filter(([key]) => data.demands[key]);
+  if (asked.length) {
+    const canvas = addPlot(parent, "Demands of the reference (hard from 1)", asked.map(([, name, kind]) => [kind, name]), seek);
+    const series = asked.map(([key, , , color]) => ({ values: data.demands[key].map((v) => Math.min(v, 3)), color }));
+    plots.push((share) => drawCurves(canvas, series.map((s) => ({ ...s, color: colors[s.color] })), "", data, share, colors));
+  }
+  for (const [start, , text] of data.reasons) {
+    const row = document.createElement("button");
+    row.textContent = text;
+    row.addEventListener("click", () => { setPlaying(false); goTo(start * data.fps); });
+    $("reasons").append(row);
   }
 }
 
