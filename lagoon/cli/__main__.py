@@ -15,12 +15,14 @@ import traceback
 from collections.abc import Sequence
 
 from lagoon.cli.arguments import split
+from lagoon.cli.schema import field_key
 from lagoon.cli.verb import Call, Verb
 from lagoon.errors import BadInputError, LagoonError
 
 VERBS = (
     "make",
     "generate",
+    "import",
     "retarget",
     "train",
     "export",
@@ -96,7 +98,7 @@ def load_verb(name: str) -> Verb:
         near = difflib.get_close_matches(name, VERBS, n=1, cutoff=0.5)
         advice = f"Did you mean 'lagoon {near[0]}'?" if near else f'To make a skill: lagoon make "{name}"'
         raise BadInputError(f"The verb {name!r} is not known. Verbs: {', '.join(VERBS)}. {advice}")
-    return importlib.import_module(f"lagoon.cli.{name.replace(' ', '_')}").VERB
+    return importlib.import_module(f"lagoon.cli.{field_key(name).replace(' ', '_')}").VERB
 
 
 def _run(words: list[str]) -> int:
@@ -116,7 +118,8 @@ def _run(words: list[str]) -> int:
         return 0
     length = 2 if members else 1
     verb = load_verb(" ".join(words[:length]))
-    arguments = split(words[length:], verb.name, takes_text=verb.text != "none")
+    takes_files = verb.text == "files"
+    arguments = split(words[length:], verb.name, verb.text != "none" and not takes_files, takes_files)
     if "--help" in arguments.flags:
         print(verb_help(verb))
         return 0
@@ -133,10 +136,18 @@ def _run(words: list[str]) -> int:
 
         print(yaml.safe_dump(composed.values, sort_keys=False, allow_unicode=True), end="")
         return 0
-    if verb.text != "none" and not (arguments.text or "").strip():
-        raise _no_text(verb, arguments.text is None)
+    text = arguments.text
+    if text is None and getattr(composed.config, "motion", None) is not None:
+        from lagoon.cli.import_stage import caption_of
+
+        text = caption_of(composed.config.motion)
+    if verb.text == "files" and not arguments.files:
+        raise BadInputError(f"The motion file is missing. Name it: lagoon {verb.name} walk.bvh")
+    if verb.text not in ("files", "none") and not (text or "").strip():
+        raise _no_text(verb, text is None)
     again = "--again" in arguments.flags
-    return verb.run(Call(arguments.text or "", composed.config, composed.given, again, ("lagoon", *words)))
+    call = Call(text or "", composed.config, composed.given, again, arguments.files, ("lagoon", *words))
+    return verb.run(call)
 
 
 def _no_text(verb: Verb, absent: bool) -> BadInputError:

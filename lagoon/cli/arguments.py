@@ -5,14 +5,19 @@ What enters: the arguments after the verb. What leaves: Arguments. The rule, so 
     The first argument that is not a flag is the text, always, whatever it holds; so is whatever
     follows ``--``. Every later argument is a setting KEY=VALUE or a flag.
 
+A verb of files takes every argument that is neither a setting nor a flag as a file, and all that follow ``--``.
+A flag of VALUES takes the next argument whatever it holds; it is another way to write a setting.
+
 A text that looks like a flag therefore needs ``--`` before it: ``lagoon make -- "--help"``.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from lagoon.errors import BadInputError
 
@@ -21,7 +26,11 @@ FLAGS = {
     "--cfg": "print all settings as they would be used, run nothing",
     "--again": "run the stage even if it is finished and unchanged",
     "--force": "generate a motion even if the command is far from everything the model knows",
+    "--motion": "FILE: import this motion file instead of generating from the words, the same as motion=FILE",
+    "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
 }
+VALUES = {"--motion": "motion", "--caption": "caption"}
+"""Flags that take the next argument, and the setting that each writes."""
 _SHORT = {"-h": "--help"}
 
 
@@ -35,36 +44,55 @@ class Arguments:
     """``KEY=VALUE`` as typed."""
     flags: frozenset[str]
     """Flags by their long name."""
+    files: tuple[str, ...] = ()
+    """Plain arguments of a verb of files."""
 
 
-def split(arguments: Sequence[str], verb: str, takes_text: bool) -> Arguments:
+def split(arguments: Sequence[str], verb: str, takes_text: bool, takes_files: bool = False) -> Arguments:
     """Apply the rule above.
 
     Args:
         arguments: what followed the verb.
         verb: for the messages.
         takes_text: False for verbs such as doctor; then every argument is a setting or a flag.
+        takes_files: True for verbs whose plain arguments are all files.
 
     Raises:
-        BadInputError: an unknown flag, or a later argument that is no setting.
+        BadInputError: an unknown flag, one without its value, or a later argument that is no setting.
     """
     text: str | None = None
     overrides: list[str] = []
     flags: set[str] = set()
+    files: list[str] = []
     only_plain = False
-    for argument in arguments:
-        expects_text = takes_text and text is None
+    left = list(arguments)
+    while left:
+        argument = left.pop(0)
+        expects_text = (takes_text and text is None) or takes_files
         if argument == "--" and not only_plain:
             only_plain = True
         elif not (only_plain and expects_text) and argument.startswith("-") and len(argument) > 1:
-            flags.add(_flag(argument, verb, expects_text))
+            name, equals, value = argument.partition("=")
+            flag = _flag(name if name in VALUES else argument, verb, expects_text)
+            flags.add(flag)
+            if flag in VALUES:
+                overrides.append(f"{VALUES[flag]}={value if equals else _value(flag, left, verb)}")
+        elif takes_files:
+            setting = not only_plain and re.match(r"[a-z_.]+=", argument) and not Path(argument).exists()
+            (overrides if setting else files).append(_checked_text(argument))
         elif expects_text:
             text = _checked_text(argument)
         elif "=" in argument:
             overrides.append(argument)
         else:
             raise _stray(argument, verb, text)
-    return Arguments(text, tuple(overrides), frozenset(flags))
+    return Arguments(text, tuple(overrides), frozenset(flags), tuple(files))
+
+
+def _value(flag: str, left: list[str], verb: str) -> str:
+    if not left:
+        raise BadInputError(f"The flag {flag} needs a value after it: lagoon {verb} ... {flag} VALUE")
+    return left.pop(0)
 
 
 def _flag(argument: str, verb: str, expects_text: bool) -> str:

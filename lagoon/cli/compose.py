@@ -20,7 +20,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from lagoon.cli.schema import Option, build, options_of, schema_of
+from lagoon.cli.schema import Option, build, field_key, options_of, schema_of, setting_name
 from lagoon.errors import BadInputError, unknown_name
 from lagoon.paths import data_dir
 
@@ -70,14 +70,15 @@ def compose_config(verb: str, config: type, overrides: Sequence[str], config_dir
         if key in groups:
             if text not in groups[key]:
                 raise unknown_name(f"Preset of '{key}'", text, groups[key], f"Choose one with {key}=NAME.")
-            selections.append(f"{key}={text}")
+            package = "" if field_key(key) == key else f"@{field_key(key)}"
+            selections.append(f"{key}{package}={text}")
         else:
             full = _full_key(key, options, list(groups), verb)
             changes.append(_Override(full, text, options[full]))
     for change in changes:
         _check_value(config, change)
     literal = {change.key: change for change in changes if "text" in change.option.kind.split(" | ")}
-    typed = [f"{change.key}={_number(change)}" for change in changes if change.key not in literal]
+    typed = [f"{field_key(change.key)}={_number(change)}" for change in changes if change.key not in literal]
     name = verb.replace(" ", "_")
     ConfigStore.instance().store(name=name, group="schema", node=schema_of(config), provider="lagoon")
     try:
@@ -91,7 +92,7 @@ def compose_config(verb: str, config: type, overrides: Sequence[str], config_dir
             f"the files it names, and at: lagoon {verb} --help"
         ) from error
     assert isinstance(values, dict)
-    plain: dict[str, Any] = {str(key): value for key, value in values.items()}
+    plain: dict[str, Any] = {setting_name(str(key)): value for key, value in values.items()}
     for change in literal.values():
         _put(plain, change.key, _text_value(change))
     return Composed(build(config, plain), plain, frozenset(change.key for change in changes))
@@ -166,10 +167,10 @@ def _check_value(config: type, change: _Override) -> None:
     if "${" in change.text:
         raise BadInputError(wrong)
     try:
-        override = OverridesParser.create().parse_override(f"{change.key}={_number(change)}")
+        override = OverridesParser.create().parse_override(f"{field_key(change.key)}={_number(change)}")
         if override.is_sweep_override():
             raise BadInputError(wrong)
-        OmegaConf.update(OmegaConf.structured(schema_of(config)), change.key, override.value())
+        OmegaConf.update(OmegaConf.structured(schema_of(config)), field_key(change.key), override.value())
     except (HydraException, OmegaConfBaseException) as error:
         raise BadInputError(wrong) from error
     if option.literal and str(override.value()) not in choices:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
+from lagoon.importers.config import ImportConfig
 from lagoon.retarget.config import RetargetConfig
 from lagoon.studio.config import PlayConfig, PreviewConfig
 from lagoon.text2motion.config import GenerateConfig
@@ -70,9 +71,23 @@ class GenerateVerb(NewSkill):
 
 
 @dataclass(frozen=True)
+class ImportVerb(NewSkill):
+    """Settings of ``lagoon import``."""
+
+    caption: str | None = None
+    """Text of the motion, which also names the skill; null takes the name of the file."""
+    import_: ImportConfig = field(default_factory=ImportConfig)
+    """Motion file to human motion."""
+
+
+@dataclass(frozen=True)
 class MakeVerb(GenerateVerb):
     """Settings of ``lagoon make``: those of every stage."""
 
+    motion: str | None = None
+    """Motion file to import instead of generating from the words; null generates."""
+    import_: ImportConfig = field(default_factory=ImportConfig)
+    """Motion file to human motion, with motion=FILE."""
     retarget: RetargetConfig = field(default_factory=RetargetConfig)
     """Human motion to robot motion."""
     train: TrainConfig = field(default_factory=TrainConfig)

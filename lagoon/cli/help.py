@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 
 from lagoon import __version__
-from lagoon.cli.arguments import FLAGS
+from lagoon.cli.arguments import FLAGS, VALUES
 from lagoon.cli.schema import Option, options_of
 from lagoon.cli.verb import Verb
 
@@ -19,6 +19,7 @@ _TEXT = {
     "skill": "SKILL is the command text, the name of a folder in skills_dir, or the path of a skill folder.",
     "file": "FILE is the path of a file.",
     "robot": "ROBOT is the name of a robot; 'lagoon robot list' shows them.",
+    "files": "FILE is a motion file; several make a skill each. Put -- before names that begin with - or hold a =.",
     "none": "",
 }
 
@@ -47,7 +48,7 @@ def overview(verbs: Sequence[Verb]) -> str:
 
 def verb_help(verb: Verb) -> str:
     """Return what ``lagoon VERB --help`` prints."""
-    what = {"command": '"COMMAND" ', "none": ""}.get(verb.text, f"{verb.text.upper()} ")
+    what = {"command": '"COMMAND" ', "files": "FILE... ", "none": ""}.get(verb.text, f"{verb.text.upper()} ")
     lines = [f"lagoon {verb.name}: {verb.purpose}", "", f"Usage: lagoon {verb.name} {what}[KEY=VALUE ...] [flags]"]
     if _TEXT[verb.text]:
         lines += textwrap.wrap(_TEXT[verb.text], _WIDTH)
@@ -67,7 +68,7 @@ def verb_help(verb: Verb) -> str:
     if any(key.count(".") > 1 for key in options):
         lines += ["", "Names in the middle may be left out where only one setting fits: train.minutes=5."]
     lines += ["", "Flags:"]
-    lines += [f"  {name:<8} {text}" for name, text in FLAGS.items() if name in flags_of(verb)]
+    lines += [f"  {name:<9} {text}" for name, text in FLAGS.items() if name in flags_of(verb)]
     return "\n".join(lines)
 
 
@@ -75,8 +76,10 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     """Names of the flags that a verb takes."""
     if verb.text == "none":
         return ("--help", "--cfg")
+    if verb.text == "files":
+        return ("--help", "--cfg", "--again", "--caption")
     if verb.text == "command":
-        return tuple(FLAGS)
+        return tuple(flag for flag in FLAGS if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
     runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 

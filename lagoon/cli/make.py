@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lagoon.cli.config import MakeVerb
 from lagoon.cli.extras import need
+from lagoon.cli.pipeline import Stage
 from lagoon.cli.session import run_and_show
 from lagoon.cli.verb import Call, Verb
 from lagoon.robot import load_robot
@@ -18,14 +19,15 @@ def run(call: Call) -> int:
 
     config: MakeVerb = call.config
     load_robot(config.robot)
-    for extra in ("text2motion", "retarget", "train", "viewer"):
-        need(extra)  # Now, not after the training.
     skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
+    first = _first_stage(skill, config)
+    for extra in ("text2motion", "retarget", "train", "viewer")[first is not None :]:
+        need(extra)  # Now, not after the training.
     seed = config.seed
     return run_and_show(
         skill,
         [
-            stages.generate_stage(config.generate, seed),
+            first or stages.generate_stage(config.generate, seed),
             stages.retarget_stage(config.retarget, seed),
             stages.train_stage(config.train, seed),
             stages.export_stage(),
@@ -34,6 +36,15 @@ def run(call: Call) -> int:
         ],
         call,
     )
+
+
+def _first_stage(skill: Skill, config: MakeVerb) -> Stage | None:
+    """The import of a file that was asked for now or earlier; None where the words are to be turned into motion."""
+    from lagoon.cli.import_stage import import_stage, kept_import
+
+    if config.motion is not None:
+        return import_stage(Path(config.motion), config.import_, config.seed)
+    return kept_import(skill)
 
 
 VERB = Verb(
@@ -46,12 +57,14 @@ VERB = Verb(
         ('lagoon make "wave hello"', "everything, into skills/; minutes on two CPU cores"),
         ('lagoon make "wave hello" seed=3 train.minutes=5', "another motion, training stopped after 5 minutes"),
         ('lagoon make "bow" robot=go2 skills_dir=out', "choose the robot and the folder"),
+        ("lagoon make --motion walk.bvh", "from a motion file instead of words; see lagoon import --help"),
     ),
     main_options=(
         "robot",
         "seed",
         "skills_dir",
         "generate.duration",
+        "motion",
         "retarget.morphology",
         "train.ppo.minutes",
         "train.ppo.total_steps",
@@ -60,6 +73,7 @@ VERB = Verb(
     details=(
         "Type the same line again to go on after Ctrl-C or an error: finished stages whose settings and inputs are "
         "unchanged are kept, training goes on from its last checkpoint. It ends with exit code 1 when the evaluation "
-        "says FAIL; the preview is written all the same."
+        "says FAIL; the preview is written all the same. A skill whose motion was imported keeps it; lagoon generate "
+        "makes one from the words."
     ),
 )

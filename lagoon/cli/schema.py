@@ -15,9 +15,20 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass
 from functools import cache
 from itertools import pairwise
+from keyword import iskeyword
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+
+
+def setting_name(name: str) -> str:
+    """Name of a field as the user types it: ``import_`` is ``import``, a word that Python keeps for itself."""
+    return name.removesuffix("_")
+
+
+def field_key(key: str) -> str:
+    """The dotted name of a setting as the dataclasses have it: the reverse of setting_name."""
+    return ".".join(part + "_" if iskeyword(part) else part for part in key.split("."))
 
 
 @dataclass(frozen=True)
@@ -65,9 +76,9 @@ def build(config: type[T], values: Mapping[str, Any]) -> T:
     hints = get_type_hints(config)
     filled: dict[str, Any] = {}
     for item in fields(config):  # type: ignore[arg-type]
-        if item.name not in values:
+        if setting_name(item.name) not in values:
             continue
-        kind, value = hints[item.name], values[item.name]
+        kind, value = hints[item.name], values[setting_name(item.name)]
         if is_dataclass(kind):
             value = build(kind, value)  # type: ignore[arg-type]
         elif isinstance(value, list) and _holds_tuple(kind):
@@ -85,7 +96,7 @@ def to_plain(config: Any) -> dict[str, Any]:
             value = to_plain(value)
         elif isinstance(value, tuple):
             value = list(value)
-        plain[item.name] = value
+        plain[setting_name(item.name)] = value
     return plain
 
 
@@ -96,10 +107,11 @@ def options_of(config: type, prefix: str = "") -> list[Option]:
     for item in fields(config):
         kind = hints[item.name]
         if is_dataclass(kind):
-            found += options_of(kind, f"{prefix}{item.name}.")  # type: ignore[arg-type]
+            found += options_of(kind, f"{prefix}{setting_name(item.name)}.")  # type: ignore[arg-type]
         else:
             literal = get_origin(kind) is Literal
-            found.append(Option(prefix + item.name, words(kind), default_of(item), literal, docs.get(item.name, "")))
+            key, doc = prefix + setting_name(item.name), docs.get(item.name, "")
+            found.append(Option(key, words(kind), default_of(item), literal, doc))
     return found
 
 

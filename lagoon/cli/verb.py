@@ -22,6 +22,8 @@ class Call:
     """Dotted names of the settings that were typed, to tell them from defaults."""
     again: bool = False
     """Run finished stages again."""
+    files: tuple[str, ...] = ()
+    """The files named, for verbs that take some."""
     words: tuple[str, ...] = ()
     """The whole command line, to print how to go on."""
 
@@ -34,8 +36,8 @@ class Verb:
     """One word, or two for a group of verbs: ``"robot check"``."""
     purpose: str
     """One line for the list of verbs."""
-    text: Literal["command", "skill", "file", "robot", "none"]
-    """What the first argument is."""
+    text: Literal["command", "skill", "file", "files", "robot", "none"]
+    """What the first argument is; with files, all that are no settings."""
     config: type
     """Frozen dataclass of the settings; its sections are the stages' own."""
     run: Callable[[Call], int]

@@ -65,7 +65,7 @@ def test_files_named_in_code_marks_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for name in re.findall(r"`((?:lagoon|docs|configs|assets|tests|benchmarks)/[\w./-]+)`", text):
         assert (ROOT / name).exists(), f"{page.name} names {name}"
-    packages = "motion|sim|engine|text2motion|retarget|imitation|deploy|studio|cli|bundle"
+    packages = "motion|sim|engine|text2motion|importers|retarget|imitation|deploy|studio|cli|bundle"
     for name in re.findall(rf"`((?:{packages})/\w+\.py)`", text):
         assert (ROOT / "lagoon" / name).exists(), f"{page.name} names {name}"
 

@@ -1,13 +1,15 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lagoon.cli.arguments import FLAGS, Arguments, split
+from lagoon.cli.arguments import FLAGS, VALUES, Arguments, split
 from lagoon.errors import BadInputError
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
 overrides = st.lists(st.from_regex(r"[a-z_]+(\.[a-z_]+)*=[^\x00]*", fullmatch=True), max_size=3)
-flags = st.lists(st.sampled_from(sorted(FLAGS)), max_size=3)
+flags = st.lists(st.sampled_from(sorted(set(FLAGS) - set(VALUES))), max_size=3)
 
 
 @settings(max_examples=40)
@@ -54,13 +56,14 @@ def test_flags_may_stand_between_settings_and_have_short_names() -> None:
         ),
         (
             ["--agian", "x"],
-            "The flag '--agian' is not known. Flags of 'lagoon make': --help, --cfg, --again, --force. Did you mean "
+            "The flag '--agian' is not known. Flags of 'lagoon make': --help, --cfg, --again, --force, "
+            "--motion, --caption. Did you mean "
             '--again? If it is the command text, put -- before it: lagoon make -- "--agian"',
         ),
         (
             ["x", "--xyz"],
-            "The flag '--xyz' is not known. Flags of 'lagoon make': --help, --cfg, --again, --force. "
-            "See: lagoon make --help",
+            "The flag '--xyz' is not known. Flags of 'lagoon make': --help, --cfg, --again, --force, "
+            "--motion, --caption. See: lagoon make --help",
         ),
         (
             ["a\udcff"],
@@ -82,3 +85,19 @@ def test_verbs_without_text_take_settings_only() -> None:
         "The argument 'wave' is not a setting. 'lagoon list' takes settings KEY=VALUE and flags only. "
         "See: lagoon list --help"
     )
+
+
+def test_a_flag_with_a_value_writes_a_setting_whatever_the_value_holds() -> None:
+    found = split(["--motion", "--odd=name.bvh", "wave", "--caption=a=b"], "make", takes_text=True)
+    assert found.overrides == ("motion=--odd=name.bvh", "caption=a=b") and found.text == "wave"
+    with pytest.raises(BadInputError, match=r"The flag --motion needs a value after it: lagoon make"):
+        split(["wave", "--motion"], "make", takes_text=True)
+
+
+def test_a_verb_of_files_takes_all_that_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run=2.bvh").touch()
+    words = ["a.bvh", "run=2.bvh", "import.up=y", "b c.bvh", "--again", "--", "fps=3", "-x.bvh"]
+    found = split(words, "import", takes_text=False, takes_files=True)
+    assert found.files == ("a.bvh", "run=2.bvh", "b c.bvh", "fps=3", "-x.bvh")
+    assert found.overrides == ("import.up=y",) and found.flags == {"--again"} and found.text is None

@@ -1,0 +1,98 @@
+"""Binds the import of a motion file to a skill folder: it takes the place of the stage generate.
+
+What enters: a file and its settings. What leaves: a Stage that writes human.npz, import.json and a picture, and
+the one that keeps an earlier import.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from lagoon.cli.pipeline import Outcome, Stage, Task
+from lagoon.cli.schema import to_plain
+from lagoon.errors import MissingExtraError
+from lagoon.importers.config import ImportConfig
+from lagoon.paths import sha256_of, write_text
+from lagoon.skill import Plan, Skill
+
+REPORT, PICTURE = "import.json", "import.png"
+
+
+def caption_of(file: str | Path) -> str:
+    """The text of a motion that has none: its file's name in words, ``07_01_walk.bvh`` is ``07 01 walk``."""
+    name = Path(file).name
+    stem = Path(name).stem if Path(name).stem else name
+    return " ".join(re.sub(r"[_\-.\s]+", " ", stem).split()) or name
+
+
+def import_stage(file: Path, config: ImportConfig, seed: int) -> Stage:
+    """A motion file to human.npz, import.json and import.png."""
+
+    def plan(skill: Skill) -> Plan:
+        from lagoon.importers.formats import files_of
+
+        # By name and content, not by path: a moved file is the same motion.
+        inputs = {path.name: sha256_of(path) for path in files_of(file, config)} | {"command": skill.command}
+        return Plan({"import": to_plain(config)}, seed, inputs)
+
+    def run(task: Task) -> Outcome:
+        from lagoon.importers.import_motion import import_motion
+
+        skill = task.skill
+        human, report = import_motion(file, config, skill.command, task.progress)
+        human.save(skill.human_path)
+        write_text(skill.folder / REPORT, json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n")
+        for line in _table(report.decisions):
+            task.say(line)
+        for repair in report.repairs:
+            task.say(f"  ! {repair}")
+        outputs = [skill.human_path, skill.folder / REPORT]
+        try:
+            from lagoon.studio.contact_sheet import write_contact_sheet
+
+            write_contact_sheet(skill.folder / PICTURE, human)
+            outputs.append(skill.folder / PICTURE)
+            task.say(f"  Look at it before you train: {skill.folder / PICTURE} (left is blue, right is red)")
+        except MissingExtraError as error:
+            task.say(f"  No picture: {error}")
+        return Outcome(tuple(outputs), f"{human.duration:.1f} s from {file.name}")
+
+    return Stage("generate", f"import of {file.name}", plan, run)
+
+
+def kept_import(skill: Skill) -> Stage | None:
+    """A stage that keeps what was imported earlier; None if the skill's motion was generated or is gone.
+
+    The file itself may be gone by now; human.npz holds the motion.
+    """
+    record = skill.stages["generate"]
+    if "import" not in record.config or record.state != "done" or not skill.human_path.is_file():
+        return None
+
+    def never(task: Task) -> Outcome:
+        raise AssertionError("an import that is kept does not run")
+
+    return Stage("generate", "keep the import", lambda _: Plan(record.config, record.seed, record.inputs), never)
+
+
+def _table(decisions: Any) -> list[str]:
+    """The decisions as lines of a table as wide as the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from lagoon.cli.console import plain
+
+    table = Table(header_style="bold")
+    for column in ("what", "found", "because", "to change it"):
+        table.add_column(column, overflow="fold")
+    for decision in decisions:
+        table.add_row(*(plain(text) for text in (decision.what, decision.value, decision.why, decision.change)))
+    width = max(72, min(shutil.get_terminal_size((110, 24)).columns, 140))
+    buffer = io.StringIO()
+    Console(file=buffer, width=width, highlight=False, color_system=None).print(table)
+    return buffer.getvalue().rstrip("\n").split("\n")

@@ -1,0 +1,1 @@
+"""Motion files of other programs to HumanMotion: formats, guesses that are said aloud, repairs with names."""

@@ -1,0 +1,138 @@
+"""Reads clips of DeepMimic's humanoid (humanoid3d_*.txt): JSON with 44 numbers a frame, Y up, facing X.
+
+What enters: a text file. What leaves: a RawMotion of its 15 joints and the tips of its feet.
+
+Source: the frame layout of DeepMimic (Peng et al. 2018) and the joint offsets of its humanoid3d character, MIT licence.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.importers.config import ImportConfig
+from lagoon.importers.forward import positions
+from lagoon.importers.raw import Fact, RawMotion
+from lagoon.importers.text_file import Lines, read_lines
+from lagoon.importers.timing import even, rate_of
+
+Array = NDArray[np.float64]
+WIDTH = 44
+"""Numbers of a frame: duration, root position, root quaternion wxyz, then the joints below."""
+# Name, parent, offset [m], first column and number of columns of its rotation: 4 a quaternion, 1 an angle about Z.
+_JOINTS: tuple[tuple[str, int, tuple[float, float, float], int, int], ...] = (
+    ("root", -1, (0.0, 0.0, 0.0), 4, 4),
+    ("chest", 0, (0.0, 0.236151, 0.0), 8, 4),
+    ("neck", 1, (0.0, 0.223894, 0.0), 12, 4),
+    ("head", 2, (0.0, 0.12, 0.0), 0, 0),
+    ("right_hip", 0, (0.0, 0.0, 0.084887), 16, 4),
+    ("right_knee", 4, (0.0, -0.421546, 0.0), 20, 1),
+    ("right_ankle", 5, (0.0, -0.40987, 0.0), 21, 4),
+    ("right_foot", 6, (0.12, -0.045, 0.0), 0, 0),
+    ("right_shoulder", 1, (-0.02405, 0.2435, 0.18311), 25, 4),
+    ("right_elbow", 8, (0.0, -0.274788, 0.0), 29, 1),
+    ("right_wrist", 9, (0.0, -0.258947, 0.0), 0, 0),
+    ("left_hip", 0, (0.0, 0.0, -0.084887), 30, 4),
+    ("left_knee", 11, (0.0, -0.421546, 0.0), 34, 1),
+    ("left_ankle", 12, (0.0, -0.40987, 0.0), 35, 4),
+    ("left_foot", 13, (0.12, -0.045, 0.0), 0, 0),
+    ("left_shoulder", 1, (-0.02405, 0.2435, -0.18311), 39, 4),
+    ("left_elbow", 15, (0.0, -0.274788, 0.0), 43, 1),
+    ("left_wrist", 16, (0.0, -0.258947, 0.0), 0, 0),
+)
+
+
+def read(path: Path, config: ImportConfig) -> RawMotion:
+    """Read a clip.
+
+    Raises:
+        BadInputError: it is a clip of another character.
+        CorruptFileError: it is damaged; the line or the frame is named.
+    """
+    frames = frames_of(read_lines(path), WIDTH, "DeepMimic's humanoid")
+    notes: list[str] = []
+    fps, times = rate_of(frames[:, 0], "the first number of each frame")
+    pos = _positions(frames)
+    if times is not None:
+        pos = even(pos, times, float(fps.value))
+        notes.append("The frames last differently long; they were put on an even clock.")
+    return RawMotion(
+        format="deepmimic",
+        kind="DeepMimic txt of the humanoid, by its 44 numbers a frame",
+        names=tuple(joint[0] for joint in _JOINTS),
+        pos=pos,
+        parents=tuple(joint[1] for joint in _JOINTS),
+        fps=fps,
+        unit=Fact(1.0, "DeepMimic is in metres"),
+        up=Fact("y", "the custom of DeepMimic"),
+        notes=tuple(notes),
+    )
+
+
+def frames_of(lines: Lines, width: int, whose: str) -> Array:
+    """(T, width) the frames of a DeepMimic file.
+
+    Raises:
+        BadInputError: frames of another width.
+        CorruptFileError: no JSON, or no frames.
+    """
+    name = lines.path.name
+    try:
+        content = json.loads("\n".join(lines.text))
+    except json.JSONDecodeError as error:
+        raise lines.error(
+            error.lineno, f"no JSON here ({error.msg}).", "Expected DeepMimic's txt; copy it again."
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise CorruptFileError(f"{name} cannot be read as JSON ({error}). Copy the file again.") from error
+    frames = content.get("Frames") if isinstance(content, dict) else None
+    if not isinstance(frames, list) or not frames:
+        raise CorruptFileError(f'{name} has no list "Frames"; expected DeepMimic\'s txt. Copy the file again.')
+    for i, frame in enumerate(frames):
+        if not isinstance(frame, list) or not all(type(value) in (int, float) for value in frame):
+            raise CorruptFileError(f"{name}: frame {i} is no list of numbers; expected {width} of them.")
+        if len(frame) != width:
+            if i == 0:
+                raise BadInputError(
+                    f"{name}: frame 0 has {len(frame)} numbers; {whose} has {width}. Clips of other characters cannot "
+                    "be imported as a person."
+                )
+            raise CorruptFileError(
+                f"{name}: frame {i} has {len(frame)} numbers, the others {width}. Copy the file again."
+            )
+    try:
+        return np.array(frames, dtype=np.float64)
+    except OverflowError as error:
+        raise CorruptFileError(f"{name}: a number is too large ({error}). Copy the file again.") from error
+
+
+def _positions(frames: Array) -> Array:
+    offsets = np.array([joint[2] for joint in _JOINTS])
+
+    def local(part: slice) -> tuple[Array, Array]:
+        block = frames[part]
+        shift = np.broadcast_to(offsets, (len(block), *offsets.shape)).copy()
+        shift[:, 0] = block[:, 1:4]
+        turn = np.broadcast_to(np.eye(3), (len(block), len(_JOINTS), 3, 3)).copy()
+        for j, (_, _, _, first, count) in enumerate(_JOINTS):
+            if count == 4:
+                turn[:, j] = matrices(block[:, first : first + 4])
+            elif count == 1:
+                angle, zero = block[:, first], np.zeros(len(block))
+                turn[:, j] = matrices(np.stack([np.cos(angle / 2), zero, zero, np.sin(angle / 2)], axis=-1))
+        return shift, turn
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        return positions([joint[1] for joint in _JOINTS], len(frames), local)
+
+
+def matrices(quat: Array) -> Array:
+    """Rotation matrices (T, 3, 3) of quaternions (T, 4) wxyz; NaN where the norm is not near one."""
+    from lagoon.motion.rotations import quat_to_matrix
+
+    norm = np.linalg.norm(quat, axis=-1, keepdims=True)
+    return quat_to_matrix(np.where(np.abs(norm - 1.0) < 0.1, quat / np.maximum(norm, 1e-9), np.nan))

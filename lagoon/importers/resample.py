@@ -1,0 +1,63 @@
+"""Another frame rate without aliases, and bones of constant length.
+
+What enters: (T, J, 3) paths at one rate. What leaves: the same seconds at another rate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from scipy.ndimage import convolve1d
+from scipy.signal import firwin
+
+from lagoon.motion.skeleton import PARENTS
+
+Array = NDArray[np.float64]
+PASS = 0.85
+"""Edge of the low-pass filter as a share of half the new rate: 8.5 Hz for 20 fps, faster than people move."""
+SECONDS = 1.0
+"""Length of the filter [s]; with its window it falls from 1 to below 0.01 within 3 Hz around the edge."""
+
+
+def resample(pos: Array, fps: float, target: float) -> Array:
+    """Return (T', ...) paths at ``target`` Hz that cover the same (T - 1) / fps seconds, rounded down to a frame.
+
+    Downward a symmetric low-pass goes first, so that what is faster than half the new rate does not come
+    back as a slow wobble; the ends are continued by point reflection, which keeps the first and the last pose.
+    Between frames: cubic splines, straight lines for fewer than four frames.
+    """
+    pos = np.asarray(pos, float)
+    if fps > 1.02 * target and len(pos) > 3:
+        pos = low_pass(pos, fps, PASS * target / 2.0)
+    known = np.arange(len(pos)) / fps
+    count = int(np.floor(known[-1] * target + 1e-6)) + 1
+    times = np.minimum(np.arange(count) / target, known[-1])
+    if abs(fps - target) < 1e-9:
+        return pos
+    if len(pos) < 4:
+        flat = pos.reshape(len(pos), -1)
+        out = np.stack([np.interp(times, known, column) for column in flat.T], axis=1)
+        return out.reshape(count, *pos.shape[1:])
+    return CubicSpline(known, pos, axis=0)(times)
+
+
+def low_pass(pos: Array, fps: float, edge: float) -> Array:
+    """Filter (T, ...) along time with a symmetric window filter that lets through what is below ``edge`` [Hz]."""
+    half = int(np.ceil(SECONDS * fps / 2.0))
+    taps = firwin(2 * half + 1, edge, window=("kaiser", 5.0), fs=fps)
+    padding = [(half, half)] + [(0, 0)] * (pos.ndim - 1)
+    padded = np.pad(pos, padding, mode="reflect", reflect_type="odd")
+    return convolve1d(padded, taps, axis=0)[half : half + len(pos)]
+
+
+def with_bones(pos: Array, lengths: Array) -> Array:
+    """Give the bones of (T, 22, 3) constant lengths (21,), each in its own direction, from the pelvis outward."""
+    out = pos.copy()
+    for joint in range(1, len(PARENTS)):
+        parent = PARENTS[joint]
+        bone = pos[:, joint] - pos[:, parent]
+        size = np.linalg.norm(bone, axis=-1, keepdims=True)
+        unit = np.where(size > 1e-9, bone / np.maximum(size, 1e-9), np.array([0.0, 0.0, 1.0]))
+        out[:, joint] = out[:, parent] + lengths[joint - 1] * unit
+    return out
