@@ -5,10 +5,11 @@ What enters: the arguments after the verb. What leaves: Arguments. The rule, so 
     The first argument that is not a flag is the text, always, whatever it holds; so is whatever
     follows ``--``. Every later argument is a setting KEY=VALUE or a flag.
 
+A text that looks like a flag therefore needs ``--`` before it: ``lagoon make -- "--help"``.
+
 A verb of files takes every argument that is neither a setting nor a flag as a file, and all that follow ``--``.
 A flag of VALUES takes the next argument whatever it holds; it is another way to write a setting.
-
-A text that looks like a flag therefore needs ``--`` before it: ``lagoon make -- "--help"``.
+After ``--motion FILE`` the text may be left out, so what looks like a setting there is one.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ FLAGS = {
 VALUES = {"--motion": "motion", "--caption": "caption"}
 """Flags that take the next argument, and the setting that each writes."""
 _SHORT = {"-h": "--help"}
+_SETTING = re.compile(r"[a-z_]+(\.[a-z_]+)*=")
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,10 @@ def split(arguments: Sequence[str], verb: str, takes_text: bool, takes_files: bo
             flags.add(flag)
             if flag in VALUES:
                 overrides.append(f"{VALUES[flag]}={value if equals else _value(flag, left, verb)}")
+        elif expects_text and "--motion" in flags and not only_plain and _SETTING.match(argument):
+            overrides.append(argument)  # The file may stand for the text.
         elif takes_files:
-            setting = not only_plain and re.match(r"[a-z_.]+=", argument) and not Path(argument).exists()
+            setting = not only_plain and _SETTING.match(argument) and not Path(argument).exists()
             (overrides if setting else files).append(_checked_text(argument))
         elif expects_text:
             text = _checked_text(argument)

@@ -15,7 +15,7 @@ from typing import Any
 
 from lagoon.cli.pipeline import Outcome, Stage, Task
 from lagoon.cli.schema import to_plain
-from lagoon.errors import MissingExtraError
+from lagoon.errors import BadInputError, MissingExtraError
 from lagoon.importers.config import ImportConfig
 from lagoon.paths import sha256_of, write_text
 from lagoon.skill import Plan, Skill
@@ -25,7 +25,7 @@ REPORT, PICTURE = "import.json", "import.png"
 
 def caption_of(file: str | Path) -> str:
     """The text of a motion that has none: its file's name in words, ``07_01_walk.bvh`` is ``07 01 walk``."""
-    name = Path(file).name
+    name = Path(file).resolve().name
     stem = Path(name).stem if Path(name).stem else name
     return " ".join(re.sub(r"[_\-.\s]+", " ", stem).split()) or name
 
@@ -66,18 +66,29 @@ def import_stage(file: Path, config: ImportConfig, seed: int) -> Stage:
 
 
 def kept_import(skill: Skill) -> Stage | None:
-    """A stage that keeps what was imported earlier; None if the skill's motion was generated or is gone.
+    """A stage that keeps what was imported earlier; None if the skill's motion was not imported.
 
     The file itself may be gone by now; human.npz holds the motion.
+
+    Raises:
+        BadInputError: the import was not finished, or its motion is gone.
     """
     record = skill.stages["generate"]
-    if "import" not in record.config or record.state != "done" or not skill.human_path.is_file():
+    if "import" not in record.config:
         return None
+    if record.state != "done" or not skill.human_path.is_file():
+        raise BadInputError(
+            f"The motion of {skill.folder} came from a file, and its import is not finished or human.npz is gone. Name "
+            "the file again with motion=FILE, or make the motion from the words: lagoon generate COMMAND"
+        )
+    plan, result = Plan(record.config, record.seed, record.inputs), record.result
+    outputs = tuple(path for name in record.outputs if (path := skill.folder / name).is_file())
 
-    def never(task: Task) -> Outcome:
-        raise AssertionError("an import that is kept does not run")
+    def keep(task: Task) -> Outcome:
+        task.say("  The motion came from a file that is not named now; it is kept. motion=FILE reads it again.")
+        return Outcome(outputs, result)
 
-    return Stage("generate", "keep the import", lambda _: Plan(record.config, record.seed, record.inputs), never)
+    return Stage("generate", "keep the import", lambda _: plan, keep)
 
 
 def _table(decisions: Any) -> list[str]:

@@ -44,6 +44,10 @@ def up_axis(pos: Array, told: Fact | None, config: ImportConfig) -> tuple[str, D
         return config.up, Decision("up axis", config.up, "import.up was given", change)
     stands, share, sure = _standing(pos)
     if told is None:
+        floors = [axis for axis in ("y", "z") if _on_floor(pos, axis, 0.03)]
+        if len(floors) == 1 and not _on_floor(pos, stands, 0.03):
+            why = "the lowest joint stays at zero along it, as on a floor"
+            return floors[0], Decision("up axis", floors[0], why, change)
         why = f"the body is upright along it ({share:.2f} of 1)" if sure else "a guess: the body is never upright"
         return stands, Decision("up axis", stands, why, change)
     custom = str(told.value)
@@ -80,12 +84,12 @@ def _wobble(pos: Array, axis: str) -> float:
     return float(high - low)
 
 
-def _on_floor(pos: Array, axis: str) -> bool:
-    """Whether the lowest joint stays at zero, as floors are."""
+def _on_floor(pos: Array, axis: str, share: float = 0.1) -> bool:
+    """Whether the lowest joint stays at zero, as floors are, within a share of the body's length."""
     height = pos @ TURNS[axis][2]
     lowest = height.min(axis=1)
     size = np.median(np.linalg.norm(pos[:, _AT["neck"]] - pos[:, _AT["left_ankle"]], axis=-1))
-    return bool(np.median(np.abs(lowest)) < 0.1 * size)
+    return bool(np.median(np.abs(lowest)) < share * size)
 
 
 def handedness(person: Person) -> tuple[float, str]:
@@ -112,13 +116,15 @@ def handedness(person: Person) -> tuple[float, str]:
             shank = (ankle - knee) / np.maximum(np.linalg.norm(ankle - knee, axis=-1, keepdims=True), 1e-12)
             foot = foot - shank * np.sum(foot * shank, axis=-1, keepdims=True)
             toes.append(np.sum(foot * ahead, axis=-1) / np.maximum(np.linalg.norm(foot, axis=-1), 1e-12))
+    bent = float(np.mean(np.stack(knees)))
     if toes:
         value = float(np.median(np.stack(toes)))
+        if value < -0.3 and bent > 0.02:
+            return 0.0, "toes point backward, but knees bend ahead"
         if abs(value) > 0.3:
             return float(np.sign(value)), f"the toes point {'ahead' if value > 0 else 'backward'}"
-    value = float(np.mean(np.stack(knees)))
-    if abs(value) > 0.02:
-        return float(np.sign(value)), f"the knees bend {'ahead' if value > 0 else 'backward'}"
+    if abs(bent) > 0.02:
+        return float(np.sign(bent)), f"the knees bend {'ahead' if bent > 0 else 'backward'}"
     return 0.0, "legs are straight and have no toes"
 
 

@@ -99,7 +99,7 @@ def pose(rotvec: Array, root: Array, offsets: Array) -> Array:
 
     def local(part: slice) -> tuple[Array, Array]:
         block = rotvec[part]
-        finite = np.isfinite(block).all(axis=(1, 2))
+        finite = np.asarray(np.isfinite(block).all(axis=(1, 2)))
         shift = np.broadcast_to(offsets, (len(block), *offsets.shape)).copy()
         shift[:, 0] = root[part]
         shift[~finite] = np.nan

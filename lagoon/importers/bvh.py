@@ -10,6 +10,7 @@ Maddock 2001).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,7 +62,8 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     if told is not None and told != len(rows):
         notes.append(f"The header tells of {told} frames, the file holds {len(rows)}; all of them are read.")
     angles = rows[:, [j.first + i for j in joints for i, c in enumerate(j.channels) if c.endswith("rotation")]]
-    if angles.size and len(rows) > 1 and 0.0 < np.nanmax(np.abs(angles)) < 3.2:
+    largest = np.abs(angles[np.isfinite(angles)]).max(initial=0.0)
+    if len(rows) > 1 and 0.0 < largest < 3.2:
         notes.append("No angle is larger than 3.2. BVH has degrees; if these are radians, the person hardly moves.")
     pos = _positions(joints, rows, config)
     fps = None if seconds is None else snapped(1.0 / seconds, f"Frame Time {seconds:.7g} s")
@@ -135,9 +137,7 @@ def _hierarchy(lines: Lines, end: int) -> list[_Joint]:
             joint.channels = _channels(lines, take, line)
             joint.first = columns
             columns += len(joint.channels)
-        elif joints or key not in ("", "#"):
-            if not joints:
-                continue  # Titles and comments before ROOT.
+        elif joints:  # Before ROOT stand titles and comments.
             raise lines.error(
                 line, f"{short(word)} is not known here; expected OFFSET, CHANNELS, JOINT or }}.", _EXPORT
             )
@@ -155,7 +155,7 @@ def _hierarchy(lines: Lines, end: int) -> list[_Joint]:
     return joints
 
 
-def _channels(lines: Lines, take, line: int) -> tuple[str, ...]:
+def _channels(lines: Lines, take: Callable[[int, str, int], list[str]], line: int) -> tuple[str, ...]:
     count = take(1, "CHANNELS", line)[0]
     if not count.isdecimal() or not 0 <= int(count) <= 6:
         raise lines.error(line, f"CHANNELS {short(count)}; expected a number from 0 to 6.", _EXPORT)
@@ -219,7 +219,7 @@ def _frames(lines: Lines, first: int, columns: int, notes: list[str]) -> Array:
 def _positions(joints: list[_Joint], rows: Array, config: ImportConfig) -> Array:
     offsets = np.array([joint.offset for joint in joints])
     moves = [_moves(joint, rows) for joint in joints]
-    order = None if config.order == "auto" else config.order.lower()
+    order = "" if config.order == "auto" else config.order.lower()
 
     def local(part: slice) -> tuple[Array, Array]:
         block = rows[part]
@@ -234,7 +234,7 @@ def _positions(joints: list[_Joint], rows: Array, config: ImportConfig) -> Array
                     shift[:, j, axis] = block[:, column] + (joint.offset[axis] if moves[j] else 0.0)
                 else:
                     axes.append((channel[0], column))
-            if order is not None and len(axes) == 3:
+            if order and len(axes) == 3:
                 axes.sort(key=lambda pair: order.index(pair[0]))
             for axis, column in axes:
                 turn[:, j] = turn[:, j] @ about_axis(axis, np.radians(block[:, column]))

@@ -96,6 +96,11 @@ def frames_of(lines: Lines, width: int, whose: str) -> Array:
         if not isinstance(frame, list) or not all(type(value) in (int, float) for value in frame):
             raise CorruptFileError(f"{name}: frame {i} is no list of numbers; expected {width} of them.")
         if len(frame) != width:
+            if i == 0 and len(frame) == 19:
+                raise BadInputError(
+                    f"{name}: frame 0 has 19 numbers, as clips of quadrupeds have (motion_imitation); expected {width} "
+                    f"of {whose}. Motion of animals cannot be imported yet."
+                )
             if i == 0:
                 raise BadInputError(
                     f"{name}: frame 0 has {len(frame)} numbers; {whose} has {width}. Clips of other characters cannot "

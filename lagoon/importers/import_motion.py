@@ -64,7 +64,11 @@ def import_motion(
         BadInputError: the file cannot be used, or a guess is too unsure; the text says what to type.
         CorruptFileError: the file is damaged; the line or the frame is named.
     """
-    tell = progress or silent
+    with np.errstate(over="ignore", invalid="ignore"):  # Numbers too large for anybody become bad frames.
+        return _import(path, config, text, progress or silent)
+
+
+def _import(path: Path, config: ImportConfig, text: str, tell: Progress) -> tuple[HumanMotion, ImportReport]:
     tell(0.0, f"reading {path.name}")
     raw = formats.read(path, config)
     fps, rate = _frame_rate(raw, config, path.name)

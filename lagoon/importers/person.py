@@ -45,18 +45,20 @@ def person_of(raw: RawMotion, map_file: str | None, file: str) -> Person:
     ends = [name.endswith("_end") and parent >= 0 for name, parent in zip(raw.names, raw.parents or [], strict=False)]
     mapping = find(raw.names, ends or [False] * len(raw.names), map_file, file)
     joints = {joint: raw.pos[:, at] for joint, at in mapping.index.items()}
-    found = len(joints)
     _chain_ends(raw, mapping, joints)
+    real = set(joints)
     missing = [joint for joint in NEEDED if joint not in joints]
     if missing:
         raise BadInputError(
             f"{file}: no joint was recognised as {', '.join(missing)}, and no end of a limb stands for it. Name it in "
             "a YAML file with lines such as 'left_wrist: NAME_IN_THE_FILE', and type import.map=FILE.yaml."
         )
-    _trunk(raw, mapping, joints)
+    real |= _trunk(raw, mapping, joints)
+    if "pelvis" not in mapping.index:
+        real.discard("pelvis")
     _feet(joints)
-    made = tuple(name for name in JOINT_NAMES if name not in mapping.index)
-    return Person(np.stack([joints[name] for name in JOINT_NAMES], axis=1), made, mapping.style, found)
+    made = tuple(name for name in JOINT_NAMES if name not in real)
+    return Person(np.stack([joints[name] for name in JOINT_NAMES], axis=1), made, mapping.style, len(mapping.index))
 
 
 def bone_lengths(pos: Array) -> Array:
@@ -87,7 +89,8 @@ def _length(vector: Array) -> float:
     return float(np.median(norms)) if len(norms) else 0.0
 
 
-def _trunk(raw: RawMotion, mapping: Mapping, joints: dict[str, Array]) -> None:
+def _trunk(raw: RawMotion, mapping: Mapping, joints: dict[str, Array]) -> set[str]:
+    """Complete pelvis, spine, neck, head and collars; returns those of the spine that the file does have."""
     hips = 0.5 * (joints["left_hip"] + joints["right_hip"])
     shoulders = 0.5 * (joints["left_shoulder"] + joints["right_shoulder"])
     leg = _length(joints["left_hip"] - joints["left_knee"]) + _length(joints["left_knee"] - joints["left_ankle"])
@@ -100,15 +103,14 @@ def _trunk(raw: RawMotion, mapping: Mapping, joints: dict[str, Array]) -> None:
     joints.setdefault("head", neck + 0.2 * (neck - pelvis))
     chain = _between(raw, mapping, pelvis, neck, leg)
     if not {"spine1", "spine2", "spine3"} <= joints.keys():
-        path = [pelvis, *chain]
         top = chain[-1] if chain else pelvis + 0.6 * (neck - pelvis)
-        joints.setdefault("spine3", top)
         low = chain[0] if len(chain) > 1 else pelvis + (top - pelvis) / 3.0
-        joints.setdefault("spine1", low)
-        middle = path[1 + (len(chain) - 1) // 2] if len(chain) > 2 else 0.5 * (low + top)
-        joints.setdefault("spine2", middle)
+        middle = chain[(len(chain) - 1) // 2] if len(chain) > 2 else 0.5 * (low + top)
+        joints |= {"spine1": low, "spine2": middle, "spine3": top} | joints
     for side in ("left", "right"):
         joints.setdefault(f"{side}_collar", 0.5 * (neck + joints[f"{side}_shoulder"]))
+    known = {1: ("spine3",), 2: ("spine1", "spine3")}
+    return set(known.get(len(chain), ("spine1", "spine2", "spine3") if chain else ()))
 
 
 def _between(raw: RawMotion, mapping: Mapping, pelvis: Array, neck: Array, leg: float) -> list[Array]:

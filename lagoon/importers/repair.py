@@ -41,7 +41,7 @@ def repair(pos: Array, fps: float, allowed: bool, file: str, first: int = 0) -> 
     Raises:
         BadInputError: too much is bad, or repair is not allowed; the frames are named.
     """
-    bad = ~(np.isfinite(pos) & (np.abs(pos) < 1e12)).all(axis=(1, 2))
+    bad = np.asarray(~(np.isfinite(pos) & (np.abs(pos) < 1e12)).all(axis=(1, 2)))
     notes: list[str] = []
     if bad.any():
         named = f"{_frames(np.flatnonzero(bad) + first)} hold{'s' if bad.sum() == 1 else ''} no finite positions"

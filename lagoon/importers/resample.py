@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import convolve1d
-from scipy.signal import firwin
 
 from lagoon.motion.skeleton import PARENTS
 
@@ -45,7 +44,8 @@ def resample(pos: Array, fps: float, target: float) -> Array:
 def low_pass(pos: Array, fps: float, edge: float) -> Array:
     """Filter (T, ...) along time with a symmetric window filter that lets through what is below ``edge`` [Hz]."""
     half = int(np.ceil(SECONDS * fps / 2.0))
-    taps = firwin(2 * half + 1, edge, window=("kaiser", 5.0), fs=fps)
+    taps = np.sinc(2.0 * edge / fps * np.arange(-half, half + 1)) * np.kaiser(2 * half + 1, 5.0)
+    taps /= taps.sum()
     padding = [(half, half)] + [(0, 0)] * (pos.ndim - 1)
     padded = np.pad(pos, padding, mode="reflect", reflect_type="odd")
     return convolve1d(padded, taps, axis=0)[half : half + len(pos)]

@@ -88,6 +88,9 @@ def test_verbs_without_text_take_settings_only() -> None:
 
 
 def test_a_flag_with_a_value_writes_a_setting_whatever_the_value_holds() -> None:
+    found = split(["--motion", "a.bvh", "import.up=y", "seed=3"], "make", takes_text=True)
+    assert found.overrides == ("motion=a.bvh", "import.up=y", "seed=3") and found.text is None
+    assert split(["--motion", "a.bvh", "--", "seed=3"], "make", takes_text=True).text == "seed=3"
     found = split(["--motion", "--odd=name.bvh", "wave", "--caption=a=b"], "make", takes_text=True)
     assert found.overrides == ("motion=--odd=name.bvh", "caption=a=b") and found.text == "wave"
     with pytest.raises(BadInputError, match=r"The flag --motion needs a value after it: lagoon make"):

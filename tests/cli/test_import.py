@@ -9,7 +9,10 @@ import yaml
 
 from lagoon.cli import __main__ as cli
 from lagoon.cli.config import MakeVerb
+from lagoon.cli.console import Terminal
 from lagoon.cli.import_stage import caption_of, import_stage, kept_import
+from lagoon.cli.pipeline import run_stages
+from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.skill import Skill
 
@@ -56,8 +59,11 @@ def test_make_keeps_an_import_and_generate_replaces_it(capsys: pytest.CaptureFix
     walk.unlink()
     stage = kept_import(skill)
     assert stage is not None and skill.staleness("generate", stage.plan(skill)) is None
+    rows = run_stages(skill, [stage], Terminal(), again=["generate"])
+    assert rows[0].result == "4.0 s from 07_walk.bvh" and skill.human_path.is_file(), "--again keeps it too"
     skill.human_path.unlink()
-    assert kept_import(skill) is None
+    with pytest.raises(BadInputError, match=r"human.npz is gone. Name the file again with motion=FILE"):
+        kept_import(skill)
     assert kept_import(Skill.new(Path("skills"), "another", "go2")) is None
 
 
@@ -122,3 +128,23 @@ def test_a_caption_from_a_file_name() -> None:
         "Wave Hello",
         "bvh",
     ]
+
+
+def test_make_from_a_file_begins_with_the_import_and_needs_no_text_model(
+    walk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from lagoon.cli import make
+
+    seen: list[tuple[str, list[str]]] = []
+    needed: list[str] = []
+    monkeypatch.setattr(make, "need", needed.append)
+    monkeypatch.setattr(
+        make, "run_and_show", lambda skill, stages, call: seen.append((skill.command, [s.title for s in stages])) or 0
+    )
+    assert _run(capsys, "make", "--motion", str(walk))[0] == 0
+    assert _run(capsys, "make", "a person walks", f"motion={walk}")[0] == 0
+    assert _run(capsys, "make", "a person walks")[0] == 0
+    assert [command for command, _ in seen] == ["07 walk", "a person walks", "a person walks"]
+    assert [titles[0] for _, titles in seen] == [*["import of 07_walk.bvh"] * 2, "words to human motion"]
+    assert all(titles[1:] == seen[0][1][1:] and len(titles) == 6 for _, titles in seen)
+    assert needed == [*["retarget", "train", "viewer"] * 2, "text2motion", "retarget", "train", "viewer"]

@@ -150,7 +150,7 @@ def features(pos: np.ndarray) -> np.ndarray:
     across = pos[:, 1] - pos[:, 2] + pos[:, 16] - pos[:, 17]
     ahead = np.cross(across, [0.0, 1.0, 0.0])
     angle = np.arctan2(ahead[:, 0], ahead[:, 2])
-    to_heading = Rotation.from_euler("y", -angle)
+    to_heading = Rotation.from_euler("y", -angle[:, None])
     out = np.zeros((len(pos), 263))
     turn = np.diff(np.unwrap(angle)) / 2
     out[:-1, 0] = -turn

@@ -63,7 +63,7 @@ CUSTOMS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "pelvis": "Pelvis", "hip": "{L}_Hip", "knee": "{L}_Knee", "ankle": "{L}_Ankle", "foot": "{L}_Foot",
             "collar": "{L}_Collar", "shoulder": "{L}_Shoulder", "elbow": "{L}_Elbow", "wrist": "{L}_Wrist",
-            "": "{L}_Hand", "neck": "Neck", "head": "Head", "spine3": "Spine3",
+            "": "{L}_Hand", "neck": "Neck", "head": "Head", "-": "Spine3",
         },
     ),
     "Unreal": (
