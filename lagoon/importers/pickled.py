@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from lagoon.errors import CorruptFileError
 
 _MOST_DEPTH = 32
-_MOST_ITEMS = 1_000_000
+_MOST_ITEMS = 200_000
 """Items that are unfolded; a small pickle can name one list inside itself so often that it never ends."""
 _KINDS = "biufSU"
 """Kinds of numbers and text that arrays may hold; 'O', objects, is unpacked as a list."""

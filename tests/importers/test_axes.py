@@ -21,7 +21,7 @@ def on_floor(pos: np.ndarray) -> np.ndarray:
 def pitched(degrees: np.ndarray) -> np.ndarray:
     """(T, 22, 3) a person, Y up, who tips over by so many degrees in each frame."""
     pose = walk_and_wave(20.0).pos[0]
-    pose = pose - pose[0]
+    pose = Rotation.from_euler("y", -0.4).apply(pose - pose[0])  # Faces ahead, so that it tips over the toes.
     turn = Rotation.from_euler("x", degrees[:, None], degrees=True)
     return on_floor(np.stack([turn.apply(np.repeat(p[None], len(degrees), 0)) for p in pose], axis=1))
 
