@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lagoon.errors import BadInputError, CorruptFileError
-from lagoon.importers import body
+from lagoon.importers import smpl_pose
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.pickled import numbers, read_pickle
 from lagoon.importers.raw import Fact, RawMotion
@@ -59,7 +59,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         format="aist",
         kind=f"{'AIST++' if dance else 'SMPL'} pkl, by its key {name}, {whose}",
         names=JOINT_NAMES,
-        pos=body.pose(rotvec, root, offsets),
+        pos=smpl_pose.pose(rotvec, root, offsets),
         parents=PARENTS,
         fps=fps if rate is None or rate.size != 1 else Fact(float(rate.reshape(-1)[0]), "the file"),
         unit=Fact(1.0, "poses of SMPL are in metres"),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError
-from lagoon.importers import body
+from lagoon.importers import smpl_pose
 from lagoon.importers.array_file import read_npz
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.raw import Fact, RawMotion
@@ -68,7 +68,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         format="smpl",
         kind=f"{kind}, {whose}",
         names=JOINT_NAMES,
-        pos=body.pose(rotvec, root, offsets),
+        pos=smpl_pose.pose(rotvec, root, offsets),
         parents=PARENTS,
         fps=fps,
         unit=Fact(1.0, "poses of SMPL are in metres"),
@@ -80,9 +80,9 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
 def skeleton_of(config: ImportConfig, betas: Array | None) -> tuple[Array, str]:
     """Offsets (22, 3) [m] to use, and whose they are, in words."""
     if config.body_model is None:
-        return body.mean_offsets(), "over a mean skeleton"
+        return smpl_pose.mean_offsets(), "over a mean skeleton"
     shape = None if betas is None else betas.reshape(-1, betas.shape[-1])[0] if betas.size else None
-    return body.person_offsets(Path(config.body_model), shape), f"over {Path(config.body_model).name}"
+    return smpl_pose.person_offsets(Path(config.body_model), shape), f"over {Path(config.body_model).name}"
 
 
 def rotvec_of(path: Path, name: str, array: NDArray[Any]) -> Array:

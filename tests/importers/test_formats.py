@@ -23,10 +23,10 @@ from motion_files import (
 from scipy.spatial.transform import Rotation
 
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError
-from lagoon.importers.body import mean_offsets
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.formats import sniff
 from lagoon.importers.import_motion import import_motion
+from lagoon.importers.smpl_pose import mean_offsets
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.skeleton import JOINT_NAMES
 

@@ -10,12 +10,14 @@ import pytest
 from motion_files import AT, OFFSETS, error, expected, walk_and_wave, write_amass, write_bvh
 from scipy.spatial.transform import Rotation
 
+from lagoon.body.bvh import write_bvh as write_lagoons_bvh
 from lagoon.errors import BadInputError, LagoonError
-from lagoon.importers.body import mean_offsets
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.import_motion import import_motion
 from lagoon.importers.person import bone_lengths
-from lagoon.motion.skeleton import JOINT_NAMES, MIRROR
+from lagoon.importers.smpl_pose import mean_offsets
+from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.skeleton import JOINT_NAMES, MIRROR, PARENTS
 
 WANT = expected(walk_and_wave(20.0))
 MIXAMO = {
@@ -96,11 +98,20 @@ def test_amass_comes_back_within_a_millimetre(tmp_path: Path, joints: int, rate:
 def test_amass_over_a_body_model_has_that_persons_joints(tmp_path: Path) -> None:
     rest = np.zeros((22, 3))
     for j in range(1, 22):
-        rest[j] = rest[[-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19][j]] + OFFSETS[j]
+        rest[j] = rest[PARENTS[j]] + OFFSETS[j]
     shapes = np.zeros((22, 3, 10))
     shapes[:, :, 0] = rest * 0.1  # The first shape number makes the person a tenth larger.
     model = tmp_path / "model.npz"
-    np.savez(model, v_template=rest, shapedirs=shapes, J_regressor=np.eye(22))
+    np.savez(
+        model,
+        v_template=rest,
+        shapedirs=shapes,
+        posedirs=np.zeros((22, 3, 9 * 21)),
+        J_regressor=np.eye(22),
+        weights=np.eye(22),
+        kintree_table=np.array([PARENTS, range(22)]),
+        f=np.zeros((0, 3), int),
+    )
     path = write_amass(tmp_path / "a.npz", walk_and_wave(20.0))
     assert error(run(path, body_model=str(model))[0].joint_pos_w, WANT) < 0.001
     with np.load(path) as old:
@@ -313,3 +324,9 @@ def test_what_was_decided_is_kept_with_the_motion(tmp_path: Path) -> None:
     assert motion.source["file"] == "a.bvh" and len(motion.source["file_sha256"]) == 64
     assert motion.source["unit"] == "cm" and motion.source["up_axis"] == "y"
     assert json.loads(json.dumps(report.to_dict()))["decisions"][0]["what"] == "format"
+
+
+def test_what_lagoon_writes_as_bvh_comes_back(tmp_path: Path) -> None:
+    write_lagoons_bvh(tmp_path / "human.bvh", HumanMotion(20.0, JOINT_NAMES, WANT, "walk"))
+    motion, report = run(tmp_path / "human.bvh")
+    assert error(motion.joint_pos_w, WANT) < 0.001 and report.repairs == ()

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from lagoon.errors import BadInputError, CorruptFileError
-from lagoon.importers.array_file import read_npz
+from lagoon.body.smpl_model import load_smpl
 from lagoon.importers.forward import from_rotvec, positions
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
 
@@ -52,37 +51,16 @@ def person_offsets(model: Path, betas: Array | None) -> Array:
     """(22, 3) joint minus parent in the T-pose of one person [m], from a body model.
 
     Args:
-        model: npz of SMPL, SMPL-H or SMPL-X with v_template, shapedirs and J_regressor.
+        model: npz of SMPL, SMPL-H or SMPL-X.
         betas: shape numbers; None takes the model's mean.
 
     Raises:
-        BadInputError: it is no npz, or another kind of file.
+        BadInputError: it is no npz, or no body model.
         CorruptFileError: it is damaged, or its arrays do not fit each other.
     """
-    if model.suffix.lower() != ".npz":
-        raise BadInputError(
-            f"import.body_model={model} is no npz file; lagoon does not unpickle models. Take the npz of SMPL-H or "
-            "SMPL-X from the makers' page, or leave it out for a mean skeleton."
-        )
-    found = read_npz(model, ("v_template", "shapedirs", "J_regressor"))
-    missing = [name for name in ("v_template", "J_regressor") if name not in found]
-    if missing:
-        raise BadInputError(
-            f"{model.name} lacks {', '.join(missing)}; expected a body model with v_template, shapedirs, J_regressor."
-        )
-    try:
-        skin = np.asarray(found["v_template"], float)
-        if betas is not None and "shapedirs" in found:
-            shapes = np.asarray(found["shapedirs"], float)
-            count = min(shapes.shape[-1], len(betas))
-            skin = skin + shapes[..., :count] @ betas[:count]
-        joints = (np.asarray(found["J_regressor"], float) @ skin)[: len(JOINT_NAMES)]
-        if joints.shape != (len(JOINT_NAMES), 3) or not np.isfinite(joints).all():
-            raise ValueError(f"joints of shape {joints.shape}")
-    except (ValueError, TypeError) as error:
-        raise CorruptFileError(
-            f"{model.name}: its arrays do not fit each other ({error}). Copy the file again."
-        ) from error
+    found = load_smpl(model)
+    shape = np.zeros(1) if betas is None else np.nan_to_num(betas)
+    joints = found.joints(shape[: found.shapedirs.shape[-1]])[: len(JOINT_NAMES)]
     offsets = joints.copy()
     offsets[1:] -= joints[list(PARENTS[1:])]
     return offsets
