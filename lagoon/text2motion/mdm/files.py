@@ -88,7 +88,8 @@ def _text(config: GenerateConfig, folder: Path) -> tuple[Path, ...]:
     if given is not None and given.is_file() and given.suffix != ".npz":
         raise BadInputError(
             f"generate.mdm.text={given} is neither an npz file nor a folder. For CLIP name the folder that "
-            "transformers saves, with model.safetensors and tokenizer.json; CLIP's original .pt file holds code and is not read."
+            "transformers saves, with model.safetensors and tokenizer.json; CLIP's original .pt file holds code and is "
+            "not read."
         )
     if given is not None:
         return (given,)
