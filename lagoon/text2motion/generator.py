@@ -6,6 +6,7 @@ lagoon's own generators and a user's class go through the same functions; see do
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -133,16 +134,23 @@ def _call(name: str, kind: type, what: str, work: Callable[[], T]) -> T:
         return work()
     except (RefusedCommandError, MissingExtraError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, LagoonError) and kind.__module__.startswith("lagoon."):
             raise
         cause = " ".join(f"{type(error).__name__}: {error}".split())
-        place = traceback.extract_tb(error.__traceback__)[-1]
         raise BadInputError(
-            f"{title(name, kind)} {what}: {cause} ({Path(place.filename).name}, line {place.lineno}). "
+            f"{title(name, kind)} {what}: {cause} ({_place(error, kind)}). "
             "Its class has to be mended, or choose another one with generate.generator=NAME. "
             "LAGOON_DEBUG=1 shows the traceback."
         ) from error
+
+
+def _place(error: BaseException, kind: type) -> str:
+    """The innermost line of the class's own file that led to an error, which is what its author can mend."""
+    lines = traceback.extract_tb(error.__traceback__)
+    home = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    line = ([line for line in lines if line.filename == home] or list(lines))[-1]
+    return f"{Path(line.filename).name}, line {line.lineno}"
 
 
 def _describe(value: Any) -> str:

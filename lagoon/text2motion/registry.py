@@ -120,16 +120,18 @@ def _import(name: str, module_name: str) -> ModuleType:
 def _check_method(name: str, kind: type) -> None:
     method = getattr(kind, "generate", None)
     full = f"{kind.__module__}:{kind.__qualname__}"
+    owner = f"The generator {full}" if name == full else f"The generator '{name}' ({full})"
     if not callable(method):
         raise BadInputError(
-            f"The generator '{name}' ({full}) has no method generate. Expected generate(self, request) that returns a "
+            f"{owner} has no method generate. Expected generate(self, request) that returns a "
             "HumanMotion; see docs/text2motion.md."
         )
+    bound = isinstance(inspect.getattr_static(kind, "generate"), (staticmethod, classmethod))
     try:
-        inspect.signature(method).bind(None, None)
+        inspect.signature(method).bind(*[None] * (1 if bound else 2))
     except TypeError as error:
         raise BadInputError(
-            f"The generator '{name}' ({full}) has generate{inspect.signature(method)}. Expected "
+            f"{owner} has generate{inspect.signature(method)}. Expected "
             "generate(self, request); see docs/text2motion.md."
         ) from error
 
