@@ -30,6 +30,8 @@ VERBS = (
     "preview",
     "convert",
     "play",
+    "deploy check",
+    "deploy run",
     "list",
     "robot list",
     "robot check",
@@ -119,7 +121,8 @@ def _run(words: list[str]) -> int:
     length = 2 if members else 1
     verb = load_verb(" ".join(words[:length]))
     takes_files = verb.text == "files"
-    arguments = split(words[length:], verb.name, verb.text != "none" and not takes_files, takes_files)
+    takes_text = verb.text != "none" and not takes_files
+    arguments = split(words[length:], verb.name, takes_text, takes_files, known=flags_of(verb))
     if "--help" in arguments.flags:
         print(verb_help(verb))
         return 0
@@ -146,7 +149,8 @@ def _run(words: list[str]) -> int:
     if verb.text not in ("files", "none") and not (text or "").strip():
         raise _no_text(verb, text is None)
     again = "--again" in arguments.flags
-    call = Call(text or "", composed.config, composed.given, again, arguments.files, ("lagoon", *words))
+    line = ("lagoon", *words)
+    call = Call(text or "", composed.config, composed.given, again, arguments.files, line, arguments.flags)
     return verb.run(call)
 
 

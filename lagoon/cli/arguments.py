@@ -29,7 +29,11 @@ FLAGS = {
     "--force": "generate a motion even if the command is far from everything the model knows",
     "--motion": "FILE: import this motion file instead of generating from the words, the same as motion=FILE",
     "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
+    "--sim": "run over the fake robot, in real time",
+    "--dry-run": "read and compute, send nothing, and show what would be sent",
 }
+COMMON = tuple(flag for flag in FLAGS if flag not in ("--sim", "--dry-run"))
+"""Flags of the verbs that make skills."""
 VALUES = {"--motion": "motion", "--caption": "caption"}
 """Flags that take the next argument, and the setting that each writes."""
 _SHORT = {"-h": "--help"}
@@ -50,7 +54,13 @@ class Arguments:
     """Plain arguments of a verb of files."""
 
 
-def split(arguments: Sequence[str], verb: str, takes_text: bool, takes_files: bool = False) -> Arguments:
+def split(
+    arguments: Sequence[str],
+    verb: str,
+    takes_text: bool,
+    takes_files: bool = False,
+    known: Sequence[str] = COMMON,
+) -> Arguments:
     """Apply the rule above.
 
     Args:
@@ -58,6 +68,7 @@ def split(arguments: Sequence[str], verb: str, takes_text: bool, takes_files: bo
         verb: for the messages.
         takes_text: False for verbs such as doctor; then every argument is a setting or a flag.
         takes_files: True for verbs whose plain arguments are all files.
+        known: flags of this verb, for the messages.
 
     Raises:
         BadInputError: an unknown flag, one without its value, or a later argument that is no setting.
@@ -75,7 +86,7 @@ def split(arguments: Sequence[str], verb: str, takes_text: bool, takes_files: bo
             only_plain = True
         elif not (only_plain and expects_text) and argument.startswith("-") and len(argument) > 1:
             name, equals, value = argument.partition("=")
-            flag = _flag(name if name in VALUES else argument, verb, expects_text)
+            flag = _flag(name if name in VALUES else argument, verb, expects_text, known)
             flags.add(flag)
             if flag in VALUES:
                 overrides.append(f"{VALUES[flag]}={value if equals else _value(flag, left, verb)}")
@@ -99,15 +110,15 @@ def _value(flag: str, left: list[str], verb: str) -> str:
     return left.pop(0)
 
 
-def _flag(argument: str, verb: str, expects_text: bool) -> str:
+def _flag(argument: str, verb: str, expects_text: bool, known: Sequence[str]) -> str:
     name = _SHORT.get(argument, argument)
     if name in FLAGS:
         return name
-    near = difflib.get_close_matches(argument, FLAGS, n=1)
+    near = difflib.get_close_matches(argument, known, n=1)
     advice = f"Did you mean {near[0]}?" if near else f"See: lagoon {verb} --help"
     if expects_text:
         advice += f' If it is the command text, put -- before it: lagoon {verb} -- "{argument}"'
-    raise BadInputError(f"The flag {argument!r} is not known. Flags of 'lagoon {verb}': {', '.join(FLAGS)}. {advice}")
+    raise BadInputError(f"The flag {argument!r} is not known. Flags of 'lagoon {verb}': {', '.join(known)}. {advice}")
 
 
 def _checked_text(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lagoon.deploy.config import EvaluateConfig
+from lagoon.deploy.config import DeployConfig, EvaluateConfig
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.importers.config import ImportConfig
@@ -192,3 +192,19 @@ class RobotInitVerb:
     """Joints to hold still at zero, such as those of an arm: lock=[arm_1,arm_2]."""
     licence: str = ""
     """A line for the files about where the numbers come from and under which licence."""
+
+
+@dataclass(frozen=True)
+class DeployCheckVerb(OldSkill):
+    """Settings of ``lagoon deploy check``."""
+
+    deploy: DeployConfig = field(default_factory=DeployConfig)
+    """Checking for a robot, and running on one."""
+
+
+@dataclass(frozen=True)
+class DeployRunVerb(OldSkill):
+    """Settings of ``lagoon deploy run``."""
+
+    deploy: DeployConfig = field(default_factory=DeployConfig)
+    """Checking for a robot, and running on one."""

@@ -38,7 +38,7 @@ EXTRAS: dict[str, Packages] = {
         ("onnxscript", "onnxscript"),
         ("onnxruntime", "onnxruntime"),
     ),
-    "deploy": (("onnxruntime", "onnxruntime"), ("onnx", "onnx")),
+    "deploy": (("onnxruntime", "onnxruntime"), ("onnx", "onnx"), ("mujoco", "mujoco")),
     "viewer": (
         ("mujoco", "mujoco"),
         ("viser", "viser"),

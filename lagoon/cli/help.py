@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 
 from lagoon import __version__
-from lagoon.cli.arguments import FLAGS, VALUES
+from lagoon.cli.arguments import COMMON, FLAGS, VALUES
 from lagoon.cli.schema import Option, options_of
 from lagoon.cli.verb import Verb
 
@@ -76,11 +76,13 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     """Names of the flags that a verb takes."""
     if verb.text == "none":
         return ("--help", "--cfg")
+    if verb.flags:
+        return ("--help", "--cfg", *verb.flags)
     if verb.text == "files":
         return ("--help", "--cfg", "--again", "--caption")
     if verb.text == "command":
-        return tuple(flag for flag in FLAGS if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
-    runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert")
+        return tuple(flag for flag in COMMON if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
+    runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert", "deploy check")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 
 

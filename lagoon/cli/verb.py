@@ -26,6 +26,8 @@ class Call:
     """The files named, for verbs that take some."""
     words: tuple[str, ...] = ()
     """The whole command line, to print how to go on."""
+    flags: frozenset[str] = frozenset()
+    """Flags by their long name, among those of the verb."""
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,5 @@ class Verb:
     """Dotted names of the settings shown by --help; --cfg shows all."""
     details: str = ""
     """A paragraph for --help."""
+    flags: tuple[str, ...] = ()
+    """Flags of its own, beside --help and --cfg; none means those of its kind."""

@@ -1,15 +1,17 @@
-"""Settings of evaluation: what differs between trials, what counts as a fall, what passes. Plain data.
+"""Settings of evaluation and deployment: what differs between trials, what passes, how a robot is run. Plain data.
 
-What enters: values from configs/evaluate/. What leaves: one frozen dataclass. Ranges are uniform
-unless said otherwise. Body ranges equal those of training, since both describe the same robot; the
+What enters: values from configs/evaluate/ and configs/deploy/. What leaves: frozen dataclasses. Ranges are
+uniform unless said otherwise. Body ranges equal those of training, since both describe the same robot; the
 physics, the delays in steps of 2 ms and the drifts differ.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from lagoon.deploy.controller.config import ControllerConfig
 from lagoon.errors import BadInputError
 
 Range = tuple[float, float]
@@ -125,3 +127,98 @@ class EvaluateConfig:
             f"Evaluation setting {name} is {getattr(self, name)}; expected {expected}. "
             f"Change it with evaluate.{name}=VALUE."
         )
+
+
+@dataclass(frozen=True)
+class FakeRobotConfig:
+    """How the wire to a fake robot behaves, and its sensors."""
+
+    delay: float = 0.004
+    """Time that a message is under way, in each direction [s]; the two together stay below evaluation's 20 ms."""
+    jitter: float = 0.004
+    """Largest time added to that, drawn for each message [s]."""
+    loss: float = 0.01
+    """Share of messages that never arrive."""
+    state_period: float = 0.002
+    """Period at which the robot sends its state [s]; 500 Hz as a Go2."""
+    command_timeout: float = 0.1
+    """Age of the newest command at which the robot brakes on its own [s]."""
+    joint_pos_noise: float = 0.002
+    """Standard deviation of an encoder reading [rad]."""
+    joint_pos_offset: float = 0.01
+    """Largest constant error of each encoder [rad]; as in evaluation."""
+    joint_vel_noise: float = 0.3
+    """Standard deviation of a joint velocity [rad/s]; as in evaluation."""
+    ang_vel_noise: float = 0.08
+    """Standard deviation of the gyro [rad/s]; as in evaluation."""
+    tilt_noise: float = 0.005
+    """Standard deviation of the orientation about each axis [rad]; as in evaluation."""
+    tilt_offset: float = 0.015
+    """Largest constant tilt of the IMU against the trunk about each axis [rad]; as in evaluation."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadInputError: a value is negative, or a period or a share cannot work.
+        """
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if not 0.0 <= value < 1.0 or (item.name in ("state_period", "command_timeout") and value < 0.001):
+                low = "0.001" if item.name in ("state_period", "command_timeout") else "0"
+                raise BadInputError(
+                    f"Setting {item.name} of the fake robot is {value}; expected {low} to 1. "
+                    f"Change it with deploy.fake.{item.name}=VALUE."
+                )
+
+    @staticmethod
+    def perfect() -> FakeRobotConfig:
+        """Return a wire without delay, loss and noise."""
+        silent = {name: 0.0 for name in FakeRobotConfig.__dataclass_fields__}
+        return FakeRobotConfig(**{**silent, "state_period": 0.002, "command_timeout": 0.1})
+
+
+@dataclass(frozen=True)
+class DeployConfig:
+    """How a skill is checked for a robot, and run on one."""
+
+    link: str = ""
+    """Way to a real robot, for example unitree; empty while there is none: then --sim runs a fake robot."""
+    runs: int = 3
+    """Simulated runs of the whole sequence in a check, each with another seed of noise and losses."""
+    timing_seconds: float = 5.0
+    """Time for which the loop is timed in a check, on this computer's clock [s]."""
+    seed: int = 0
+    """Seed of the fake robot's noise and losses."""
+    dry_seconds: float = 3.0
+    """Time that a dry run takes [s]."""
+    video: bool = False
+    """Write deploy_run.mp4 of a simulated run beside the bundle."""
+    max_policy_ms: float = 5.0
+    """A check passes with at most this 99th percentile of the policy's time [ms]: a quarter of its period."""
+    max_late_ms: float = 5.0
+    """A check passes with at most this 99th percentile of a step's lateness [ms]: one period of the commands."""
+    max_joint_error: float = 0.15
+    """A check passes with at most this mean joint error in the stand before and after the skill [rad]."""
+    max_height_error: float = 0.05
+    """A check passes with a trunk this near to the stand's height, before and after the skill [m]."""
+    controller: ControllerConfig = dataclasses.field(default_factory=ControllerConfig)
+    """Movements and guards."""
+    fake: FakeRobotConfig = dataclasses.field(default_factory=FakeRobotConfig)
+    """The fake robot's wire and sensors."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadInputError: a value is out of range.
+        """
+        limits = {"runs": (1, 100), "timing_seconds": (0.5, 600), "seed": (0, 2**32 - 1), "dry_seconds": (0.1, 600)}
+        limits |= {"max_policy_ms": (0.1, 20), "max_late_ms": (0.1, 20), "max_joint_error": (0.01, 0.3)}
+        limits |= {"max_height_error": (0.01, 0.1)}
+        for name, (low, high) in limits.items():
+            if not low <= getattr(self, name) <= high:
+                raise BadInputError(
+                    f"Setting {name} is {getattr(self, name)}; expected {low:g} to {high:g}. "
+                    f"Change it with deploy.{name}=VALUE."
+                )

@@ -55,7 +55,7 @@ def test_a_section_has_one_class_in_every_verb() -> None:
             value = default_of(field)
             if dataclasses.is_dataclass(value):
                 assert sections.setdefault(field.name, type(value)) is type(value)
-    assert set(sections) == {"generate", "import_", "retarget", "train", "evaluate", "preview", "play"}
+    assert set(sections) == {"generate", "import_", "retarget", "train", "evaluate", "preview", "play", "deploy"}
 
 
 @pytest.mark.parametrize(("section", "preset"), [pair for pair in PRESETS if pair[0] in (*VERBS,)])

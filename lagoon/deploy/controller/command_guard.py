@@ -16,7 +16,7 @@ from lagoon.robot import RobotSpec
 MISMATCH_FLOOR = 1.0
 """Difference of torques that is never a mismatch [Nm]: an encoder offset of 0.0125 rad at a gain of 80."""
 MISMATCH_SECONDS = 0.25
-"""Time constant over which torques are averaged before they are compared [s]."""
+"""Time constant over which torques are averaged before they are compared, and for which they must differ [s]."""
 
 
 class CommandGuard:
@@ -40,6 +40,7 @@ class CommandGuard:
         self._too_fast = 0.0
         self._expected = np.zeros(self.robot.num_joints)
         self._reported = np.zeros(self.robot.num_joints)
+        self._mismatched = 0.0
 
     def limit(
         self, wanted: Array, kp: Array, kd: Array, state: RobotState, now: float, period: float
@@ -116,7 +117,8 @@ class CommandGuard:
         difference = np.abs(self._reported - self._expected)
         excess = difference - self.config.torque_mismatch * np.abs(self._expected) - MISMATCH_FLOOR
         j = int(excess.argmax())
-        if excess[j] <= 0.0:
+        self._mismatched = self._mismatched + seconds if excess[j] > 0.0 else 0.0
+        if self._mismatched <= MISMATCH_SECONDS:
             return None
         return Trip(
             "gains",

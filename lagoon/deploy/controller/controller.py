@@ -95,10 +95,20 @@ class Controller:
         return self.mode is Mode.STAND and since is not None and since >= self.config.steady_seconds
 
     @property
+    def is_waiting(self) -> bool:
+        """True while a request waits for the stand."""
+        return self._next.action is not Action.NONE
+
+    @property
     def progress(self) -> float:
         """Share of the running skill in [0, 1]; 0 in other modes."""
         run = self._activity
         return min(1.0, run.runner.tick / run.runner.bundle.num_steps) if isinstance(run, SkillRun) else 0.0
+
+    @property
+    def skill_run(self) -> SkillRun | None:
+        """The running skill; None in other modes."""
+        return self._activity if isinstance(self._activity, SkillRun) else None
 
     @property
     def limiter_steps(self) -> tuple[int, int]:
@@ -223,7 +233,7 @@ class Controller:
 
     def _handle_waiting(self, now: float) -> None:
         """Begin what waits for the stand."""
-        if self.mode is not Mode.STAND or self._next is NOTHING:
+        if self.mode is not Mode.STAND or self._next.action is Action.NONE:
             return
         waiting = self._next
         if waiting.action is Action.SIT_DOWN:

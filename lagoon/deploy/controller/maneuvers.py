@@ -13,8 +13,10 @@ from lagoon.deploy.controller.state_guard import Trip
 from lagoon.deploy.transport.base import Array, RobotState
 from lagoon.robot import RobotSpec
 
-FOLD_MARGIN = 0.07
+FOLD_MARGIN = 0.1
 """Distance of a folded calf from its stop [rad]."""
+CLEARLY = 1.2
+"""How much further than every other joint a moved joint must have moved."""
 
 
 def folded_posture(robot: RobotSpec) -> Array:
@@ -22,12 +24,13 @@ def folded_posture(robot: RobotSpec) -> Array:
     pose = robot.default_joint_pos.copy()
     for leg in robot.legs:
         hip, thigh, calf = robot.joint_ids(list(leg.joints))
-        pose[hip] = 0.0
-        pose[calf] = robot.joint_lower[calf] + FOLD_MARGIN
+        pose[hip] = np.clip(0.0, robot.joint_lower[hip], robot.joint_upper[hip])
+        bends_back = robot.default_joint_pos[calf] < 0.0
+        pose[calf] = robot.joint_lower[calf] + FOLD_MARGIN if bends_back else robot.joint_upper[calf] - FOLD_MARGIN
+        # Foot in the thigh's frame; both joints turn about +Y.
         x, _, z = leg.foot_offset
         cos, sin = np.cos(pose[calf]), np.sin(pose[calf])
-        # Foot in the thigh's frame; both joints turn about +Y.
-        foot_x, foot_z = cos * x + sin * z, -leg.thigh_length - sin * x + cos * z
+        foot_x, foot_z = leg.calf_offset[0] + cos * x + sin * z, leg.calf_offset[2] - sin * x + cos * z
         pose[thigh] = np.clip(np.arctan2(foot_x, -foot_z), robot.joint_lower[thigh], robot.joint_upper[thigh])
     return pose
 
@@ -123,7 +126,7 @@ class JointCheck:
         others = np.abs(self._answer)
         others[j] = 0.0
         k = int(others.argmax())
-        if own >= c.wiggle_answer * c.wiggle and others[k] <= 0.5 * own:
+        if own >= c.wiggle_answer * c.wiggle and own >= CLEARLY * others[k]:
             return None
         return Trip(
             "joint_order",

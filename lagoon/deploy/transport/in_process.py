@@ -1,0 +1,77 @@
+"""The link to a fake robot in the same process: its motor order to joint order and back.
+
+What enters: a FakeRobot. What leaves: a Transport. With the virtual clock time passes as fast as it can be
+simulated and a run is the same every time; with the wall clock it passes as on a robot.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+from lagoon.deploy.fake_robot import FakeRobot, WireCommand
+from lagoon.deploy.transport.base import MotorCommand, RobotState
+
+
+class InProcessTransport:
+    """See Transport."""
+
+    is_real = False
+
+    def __init__(self, fake: FakeRobot, clock: Literal["virtual", "wall"] = "virtual") -> None:
+        """Args: fake: the robot at the other end; clock: whose time passes."""
+        robot = fake.robot
+        self.name, self.fake = f"in-process ({clock} clock)", fake
+        self.joint_names = robot.joint_names
+        self._wall = clock == "wall"
+        self._origin = time.perf_counter() - fake.time
+        self._to_motor = robot.joint_ids(robot.motor_names)
+        self._to_joint = self._to_motor.argsort()
+        self._sign = robot.motor_sign
+
+    def now(self) -> float:
+        """See Transport.now."""
+        return time.perf_counter() - self._origin if self._wall else self.fake.time
+
+    def sleep_until(self, deadline: float) -> None:
+        """See Transport.sleep_until."""
+        if self._wall:
+            wait = deadline - self.now()
+            if wait > 0.0:
+                time.sleep(wait)
+            deadline = self.now()
+        self.fake.advance(deadline)
+
+    def read(self) -> RobotState | None:
+        """See Transport.read."""
+        state = self.fake.receive()
+        if state is None:
+            return None
+        order, sign = self._to_joint, self._sign
+        return RobotState(
+            time=state.time,
+            joint_pos=sign * state.q[order],
+            joint_vel=sign * state.dq[order],
+            joint_torque=sign * state.tau[order],
+            imu_quat=state.quat,
+            imu_ang_vel=state.gyro,
+            motor_temperature=state.temperature[order],
+            battery=state.battery,
+            other_publishers=self.fake.faults.other_publishers,
+        )
+
+    def write(self, command: MotorCommand) -> None:
+        """See Transport.write."""
+        order, sign = self._to_motor, self._sign[self._to_motor]
+        self.fake.send(
+            WireCommand(
+                q=sign * command.joint_pos[order],
+                dq=sign * command.joint_vel[order],
+                kp=command.kp[order],
+                kd=command.kd[order],
+                tau=sign * command.torque[order],
+            )
+        )
+
+    def close(self) -> None:
+        """See Transport.close; the robot goes on lying where it is."""

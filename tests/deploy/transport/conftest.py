@@ -1,0 +1,32 @@
+"""Links to one fake robot: every test of test_every_link.py runs over each of them.
+
+A new link is one more entry of LINKS: a context manager that takes a FakeRobot and gives an open Transport
+whose ``sleep_until`` moves that robot. Links with a clock of their own run in step with it here: a busy machine
+makes a test slower, and changes nothing else.
+"""
+
+from contextlib import closing
+
+import pytest
+
+from lagoon.deploy.config import FakeRobotConfig
+from lagoon.deploy.fake_robot import FakeRobot
+from lagoon.deploy.transport.in_process import InProcessTransport
+
+LINKS = {"in process": lambda fake: closing(InProcessTransport(fake))}
+
+
+@pytest.fixture
+def fake(robot):
+    """A fake robot without weight that touches nothing, quick and with good sensors: joints move as they are told."""
+    fake = FakeRobot(robot, FakeRobotConfig.perfect())
+    fake.model.opt.gravity[:] = 0.0
+    fake.data.qpos[2] = 1.0
+    fake.data.qvel[:] = 0.0
+    return fake
+
+
+@pytest.fixture(params=LINKS)
+def link(request, fake):
+    with LINKS[request.param](fake) as transport:
+        yield transport
