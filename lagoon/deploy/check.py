@@ -259,7 +259,8 @@ def _run_sequence(bundle: PolicyBundle, robot: RobotSpec, config: DeployConfig, 
     text = problem or (
         f"{loop.seconds:.1f} s; joint error {trace.joint_error['before']:.3f} and {trace.joint_error['after']:.3f} rad "
         f"in the stand; gravity at most {trace.max_tilt_error:.2f} rad off; torque limited in "
-        f"{100 * trace.controller.limiter_steps[0] / loop.steps:.1f} % of the steps"
+        f"{100 * trace.controller.limiter_steps[0] / loop.steps:.1f} % of the steps, targets slowed down in "
+        f"{100 * trace.controller.limiter_steps[1] / loop.steps:.1f} %"
     )
     return Finding(f"run {k + 1}: up, skill, stand, down", not problem, text, numbers)
 

@@ -13,6 +13,9 @@ from lagoon.deploy.controller.state_guard import Trip
 from lagoon.deploy.transport.base import Array, MotorCommand, RobotState
 from lagoon.robot import RobotSpec
 
+RATTLE = 2.0
+"""A target that asks for this many times the speed it may have counts as a fault if it goes on: a trained policy that
+answers to noise with steps at the very limit is slowed down and no more."""
 MISMATCH_FLOOR = 1.0
 """Difference of torques that is never a mismatch [Nm]: an encoder offset of 0.0125 rad at a gain of 80."""
 MISMATCH_SECONDS = 0.25
@@ -35,7 +38,9 @@ class CommandGuard:
         """Begin at a target (J,) [rad], as when the motors are switched on."""
         self.target = np.array(target, dtype=np.float64)
         """(J,) the last target before its torque was limited [rad]."""
-        self._target_changed = self._last_now = now
+        self._changed = self._last_now = now
+        self._wanted = self.target
+        self._excess = np.zeros(self.robot.num_joints)
         self._saturated = np.zeros(self.robot.num_joints)
         self._too_fast = 0.0
         self._expected = np.zeros(self.robot.num_joints)
@@ -60,24 +65,23 @@ class CommandGuard:
         robot, dt = self.robot, now - self._last_now
         self._last_now = now
         wanted = np.clip(wanted, robot.joint_lower, robot.joint_upper)
-        # A target that is held between ticks of the policy may step by what the joint could move in that time.
-        reach = self._speed * min(max(now - self._target_changed, dt), period)
-        slow = np.clip(wanted, self.target - reach, self.target + reach)
-        too_fast = np.abs(wanted - slow).max()
-        if np.any(slow != self.target):
-            self._target_changed = now
-        self.target = slow
-        self.limited_steps += bool(too_fast > 1e-9)
-        self._too_fast = self._too_fast + dt if too_fast > 1e-9 else 0.0
+        if not np.array_equal(wanted, self._wanted):
+            # A target that was held between ticks of the policy may step by what the joint could move in that time.
+            reach = self._speed * min(max(now - self._changed, dt), period)
+            asked = np.abs(wanted - self.target)
+            self.target = np.clip(wanted, self.target - reach, self.target + reach)
+            self._excess, self._wanted, self._changed = asked / np.maximum(reach, 1e-9), wanted, now
+        self.limited_steps += bool(self._excess.max() > 1.0 + 1e-9)
+        self._too_fast = self._too_fast + dt if self._excess.max() > RATTLE else 0.0
         if self._too_fast > self.config.target_speed_patience:
-            j = int(np.abs(wanted - slow).argmax())
+            j = int(self._excess.argmax())
             return Trip(
                 "target_speed",
-                f"The targets, {robot.joint_names[j]} most, have been faster than the joints can follow for "
-                f"{self._too_fast:.2f} s.",
-                {"joint": robot.joint_names[j], "seconds": self._too_fast},
+                f"For {self._too_fast:.2f} s the targets, {robot.joint_names[j]} most, have asked for more than "
+                f"{RATTLE:g} times the speed that a target may have.",
+                {"joint": robot.joint_names[j], "seconds": self._too_fast, "times": float(self._excess[j])},
             )
-        return self._projected(slow, kp, kd, state, dt)
+        return self._projected(self.target, kp, kd, state, dt)
 
     def _projected(self, target: Array, kp: Array, kd: Array, state: RobotState, dt: float) -> MotorCommand | Trip:
         """Move the target so that |kp (target - q) - kd dq| stays within the motor's limit."""

@@ -43,7 +43,7 @@ class GuardConfig:
     target_speed_share: float = _bound(1.0, 1.5)
     """Largest speed of a target over the joint's own limit; a faster target cannot be followed anyway."""
     target_speed_patience: float = _bound(0.1, 0.5)
-    """Longest time that targets may be faster than that [s]; five ticks of the policy."""
+    """Longest time that targets may ask for twice that speed and more [s]; five ticks of the policy."""
     target_excess: float = _bound(2.0, 3.0)
     """How far beyond a joint limit the policy may aim [rad]; training allows 1.6 (action clip 4 x scale 0.4)."""
     step_gap: float = _bound(0.04, 0.1)
