@@ -1,14 +1,17 @@
 """Errors that tell a stranger what to type next.
 
 What enters: facts about bad input. What leaves: exceptions whose text has three parts: the fact with
-its value, what was expected, what to do. Every layer may import this module; it imports nothing.
+its value, what was expected, what to do. Every layer may import this module; it imports no other part of lagoon.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from pathlib import Path
 from types import ModuleType
+
+from lagoon import __version__
 
 
 class LagoonError(Exception):
@@ -60,9 +63,53 @@ def require(module: str, extra: str) -> ModuleType:
         if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
             raise
         raise MissingExtraError(
-            f"The package '{module}' is not installed, and this step needs it. "
-            f'Install it with: pip install "lagoon[{extra}]"'
+            f"The package '{module}' is not installed, and this step needs it. Install it with: {install_line(extra)}"
         ) from error
+
+
+def install_line(extra: str = "") -> str:
+    """Return the line that installs lagoon, from the checkout or the wheel that this lagoon came from.
+
+    The bare name would fetch another project: on PyPI, lagoon belongs to somebody else.
+
+    Args:
+        extra: an extra to install with it, for example ``"train"``, or several with commas between.
+    """
+    extras = f"[{extra}]" if extra else ""
+    checkout = _checkout()
+    return f'pip install -e "{checkout}{extras}"' if checkout else f'pip install "{_wheel()}{extras}"'
+
+
+def restore_line() -> str:
+    """Return the line that brings back lagoon's own data files, configs/ and assets/."""
+    checkout = _checkout()
+    if checkout:
+        return f"git{'' if checkout == '.' else f' -C {checkout!r}'} restore assets configs"
+    return f'pip install --force-reinstall --no-deps "{_wheel()}"'
+
+
+def _checkout() -> str:
+    """The folder of the checkout that lagoon runs from, ``.`` if it is the working folder; empty when installed."""
+    root = Path(__file__).resolve().parent.parent
+    if not (root / "pyproject.toml").is_file():
+        return ""
+    return "." if Path.cwd() == root else str(root)
+
+
+def _wheel() -> str:
+    """Path of the wheel that was installed, as pip noted it; otherwise its name in a folder to be filled in."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        noted = json.loads(distribution("lagoon").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        noted = {}
+    address = urlsplit(str(noted.get("url", "")))
+    path = unquote(address.path)
+    found = address.scheme == "file" and path.endswith(".whl") and Path(path).is_file()
+    return path if found else f"PATH/lagoon-{__version__}-py3-none-any.whl"
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], hint: str = "") -> BadInputError:

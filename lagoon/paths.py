@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from lagoon.errors import BadInputError, LagoonError
+from lagoon.errors import BadInputError, LagoonError, restore_line
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -34,7 +34,7 @@ def data_dir(name: str) -> Path:
             return base / name
     raise BadInputError(
         f"The data folder '{name}' was found neither beside the package nor inside it "
-        f"({_PACKAGE.parent}, {_PACKAGE / '_data'}). Reinstall lagoon: pip install --force-reinstall lagoon"
+        f"({_PACKAGE.parent}, {_PACKAGE / '_data'}). Bring it back with: {restore_line()}"
     )
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from lagoon.cli.arguments import split
 from lagoon.cli.schema import field_key
 from lagoon.cli.verb import Call, Verb
-from lagoon.errors import BadInputError, LagoonError
+from lagoon.errors import BadInputError, LagoonError, install_line
 
 VERBS = (
     "make",
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in CORE_MODULES:
             return _report(
                 f"The package '{error.name}' is not installed, and nothing in lagoon works without it. Install lagoon "
-                "with what it needs: pip install --upgrade --force-reinstall lagoon",
+                f"with what it needs: {install_line()}",
                 LagoonError.exit_code,
             )
         cause = " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,6 +1,7 @@
 """``lagoon doctor``: what is installed, what is missing, and what to type.
 
-Nothing here raises: a machine that is half set up is the very case it is for.
+Nothing here raises: a machine that is half set up is the very case it is for. Parts are required, without
+which no verb works, or optional, without which some do not.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from pathlib import Path
 from lagoon import __version__
 from lagoon.cli.config import DoctorVerb
 from lagoon.cli.console import Terminal, plain
-from lagoon.cli.extras import CORE, EXTRAS, Packages, installed
+from lagoon.cli.extras import CORE, EXTRAS, SERVES, Packages, installed
 from lagoon.cli.verb import Call, Verb
+from lagoon.errors import LagoonError, install_line, restore_line
 
 _NEEDED_GB = 2.0
 """Free space below which doctor warns: a skill takes some tens of megabytes, an environment more [GB]."""
@@ -34,32 +36,45 @@ class Finding:
     fact: str
     advice: str = ""
     """What to type; empty when nothing is to be done."""
-    core: bool = False
+    required: bool = False
     """True when lagoon cannot work at all without it."""
+    fault: str = "missing"
+    """What it is when it is not good, in a word."""
+
+    @property
+    def verdict(self) -> str:
+        """The word between what and fact."""
+        return "ok" if self.good else f"{self.fault}, {'required' if self.required else 'optional'}"
 
 
 def examine() -> list[Finding]:
     """Look at everything; a check that breaks becomes a finding."""
-    checks: list[tuple[str, Callable[[], list[Finding]]]] = [
-        ("core", _core),
-        ("extras", _extras),
-        ("data", _data),
-        ("processor", _processor),
-        ("opengl", _opengl),
-        ("ffmpeg", _ffmpeg),
-        ("disk", _disk),
+    checks: list[tuple[str, Callable[[], list[Finding]], bool]] = [
+        ("core packages", _core, True),
+        ("extras", _extras, False),
+        ("robots", _data, True),
+        ("processor", _processor, False),
+        ("OpenGL", _opengl, False),
+        ("ffmpeg", _ffmpeg, False),
+        ("disk", _disk, False),
     ]
     found: list[Finding] = []
-    for name, check in checks:
+    for name, check, required in checks:
         try:
             found += check()
+        except ModuleNotFoundError as error:
+            package = (error.name or str(error)).partition(".")[0]
+            found.append(Finding(name, False, f"not examined: the package {package} is not installed", "", required))
+        except LagoonError as error:
+            found.append(Finding(name, False, str(error), "", required))
         except Exception as error:
-            found.append(Finding(name, False, f"could not be examined ({type(error).__name__}: {error})"))
+            fact = f"could not be examined ({type(error).__name__}: {error})"
+            found.append(Finding(name, False, fact, "", required))
     return found
 
 
 def run(call: Call, screen: Terminal | None = None) -> int:
-    """Print the report; 2 only if lagoon cannot work at all."""
+    """Print the report; 1 only if a required part is missing."""
     from rich.table import Table
 
     screen = screen or Terminal()
@@ -69,14 +84,27 @@ def run(call: Call, screen: Terminal | None = None) -> int:
     for column in ("what", "", "found"):
         table.add_column(column, overflow="fold")
     for finding in findings:
-        table.add_row(finding.what, "ok" if finding.good else "missing", plain(finding.fact))
+        table.add_row(finding.what, finding.verdict, plain(finding.fact))
     screen.console.print(table)
-    advice = list(dict.fromkeys(finding.advice for finding in findings if finding.advice))
-    for line in advice:
+    lost = [finding for finding in findings if not finding.good]
+    required = [finding.what for finding in lost if finding.required]
+    optional = [finding.what for finding in lost if not finding.required]
+    if required:
+        screen.say(f"Not in order, and required: {', '.join(required)}. Nothing works without it.")
+    if optional:
+        screen.say(f"Not in order, but optional: {', '.join(optional)}. {_without(optional)}")
+    for line in dict.fromkeys(finding.advice for finding in lost if finding.advice):
         screen.say(f"To do: {line}")
-    if not advice:
+    if not lost:
         screen.say('Everything is there. Try: lagoon make "wave hello"')
-    return 2 if any(finding.core and not finding.good for finding in findings) else 0
+    return 1 if required else 0
+
+
+def _without(optional: list[str]) -> str:
+    """Say which verbs wait for the extras that are missing."""
+    serves = SERVES | {"text model": ("generate",)}
+    verbs = list(dict.fromkeys(verb for what in optional for verb in serves.get(what, ())))
+    return f"Without it these verbs cannot run: {', '.join(['make', *verbs])}." if verbs else "All verbs can run."
 
 
 def _packages(packages: Packages) -> tuple[str, list[str]]:
@@ -88,19 +116,18 @@ def _packages(packages: Packages) -> tuple[str, list[str]]:
 def _core() -> list[Finding]:
     python_ok = sys.version_info >= (3, 11)
     fact, missing = _packages(CORE)
-    advice = "pip install --force-reinstall lagoon" if missing else ""
+    advice = "" if python_ok else "install Python 3.11 or newer"
     return [
-        Finding("python", python_ok, platform.python_version(), "" if python_ok else "install Python 3.11", core=True),
-        Finding("core packages", not missing, fact, advice, core=True),
+        Finding("Python", python_ok, platform.python_version(), advice, required=True),
+        Finding("core packages", not missing, fact, install_line() if missing else "", required=True),
     ]
 
 
 def _extras() -> list[Finding]:
-    found: list[Finding] = []
-    for extra, packages in EXTRAS.items():
-        fact, missing = _packages(packages)
-        found.append(Finding(extra, not missing, fact, f'pip install "lagoon[{extra}]"' if missing else ""))
-    return found
+    states = {extra: _packages(packages) for extra, packages in EXTRAS.items()}
+    wanted = [extra for extra, (_, missing) in states.items() if missing]
+    line = install_line("all" if len(wanted) == len(EXTRAS) else ",".join(wanted))
+    return [Finding(extra, not missing, fact, line if missing else "") for extra, (fact, missing) in states.items()]
 
 
 def _data() -> list[Finding]:
@@ -112,24 +139,22 @@ def _data() -> list[Finding]:
     robots = known_robots()
     model = data_dir("assets") / "models" / DEFAULT_MODEL
     has_model = (model / "weights.safetensors").is_file() and (model / "model.yaml").is_file()
-    reinstall = "pip install --force-reinstall lagoon"
+    restore = restore_line()
     return [
-        Finding("robots", bool(robots), ", ".join(robots) or "none", "" if robots else reinstall, core=True),
-        Finding("text model", has_model, str(model) if has_model else f"no {model}", "" if has_model else reinstall),
+        Finding("robots", bool(robots), ", ".join(robots) or "none", "" if robots else restore, required=True),
+        Finding("text model", has_model, str(model) if has_model else f"no {model}", "" if has_model else restore),
         Finding("generators", True, f"{', '.join(registry.known())}, and package.module:Class"),
     ]
 
 
 def _processor() -> list[Finding]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    threads = os.environ.get("OMP_NUM_THREADS", "not set")
-    fact = f"{usable} usable of {os.cpu_count()} cores, OMP_NUM_THREADS {threads}, load {os.getloadavg()[0]:.1f}"
-    return [Finding("processor", True, fact)]
+    return [Finding("processor", True, f"{usable} usable of {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")]
 
 
 def _opengl() -> list[Finding]:
     if importlib.util.find_spec("mujoco") is None:
-        return [Finding("OpenGL", False, "not tried without mujoco; videos need it", 'pip install "lagoon[viewer]"')]
+        return [Finding("OpenGL", False, "not tried: the package mujoco is not installed; videos need both")]
     from lagoon.sim.opengl import NoOpenGLError, find
 
     try:
@@ -140,7 +165,7 @@ def _opengl() -> list[Finding]:
 
 def _ffmpeg() -> list[Finding]:
     if importlib.util.find_spec("imageio_ffmpeg") is None:
-        return [Finding("ffmpeg", False, "imageio-ffmpeg is missing; videos need it", 'pip install "lagoon[viewer]"')]
+        return [Finding("ffmpeg", False, "not there: the package imageio-ffmpeg brings it; videos need it")]
     import imageio_ffmpeg
 
     return [Finding("ffmpeg", True, f"{imageio_ffmpeg.get_ffmpeg_version()}")]
@@ -153,7 +178,7 @@ def _disk() -> list[Finding]:
         enough = free >= _NEEDED_GB and os.access(folder, os.W_OK)
         access = "" if os.access(folder, os.W_OK) else ", not writable"
         advice = "" if enough else f"free {_NEEDED_GB:.0f} GB in {folder}, or use skills_dir=PATH"
-        found.append(Finding(what, enough, f"{free:.1f} GB free in {folder}{access}", advice))
+        found.append(Finding(what, enough, f"{free:.1f} GB free in {folder}{access}", advice, fault="short"))
     return found
 
 
@@ -165,4 +190,8 @@ VERB = Verb(
     run=run,
     examples=(("lagoon doctor", "examine this machine; changes nothing"),),
     main_options=(),
+    details=(
+        "Required parts are those without which no verb works; optional ones serve some verbs. Exit code 0: all that "
+        "is required is there; 1: it is not."
+    ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 from importlib.metadata import PackageNotFoundError, version
 
-from lagoon.errors import MissingExtraError
+from lagoon.errors import MissingExtraError, install_line
 
 Packages = tuple[tuple[str, str], ...]
 
@@ -49,6 +49,13 @@ EXTRAS: dict[str, Packages] = {
     "unitree": (("cyclonedds", "cyclonedds"),),
 }
 """Extra of lagoon to (module, distribution); a test compares it with pyproject.toml."""
+SERVES: dict[str, tuple[str, ...]] = {
+    "text2motion": ("generate",),
+    "retarget": ("retarget",),
+    "train": ("train", "export", "evaluate"),
+    "viewer": ("preview", "play"),
+}
+"""Extra to the verbs that need it; make needs them all."""
 
 
 def installed(module: str, distribution: str) -> str | None:
@@ -64,17 +71,16 @@ def installed(module: str, distribution: str) -> str | None:
         return "version unknown"
 
 
-def need(extra: str) -> None:
-    """Refuse to go on without the packages of an extra.
+def need(*extras: str) -> None:
+    """Refuse to go on without the packages of some extras.
 
     Raises:
         MissingExtraError: some are missing; they are named.
     """
-    missing = [name for module, name in EXTRAS[extra] if installed(module, name) is None]
+    lost = {extra: [name for module, name in EXTRAS[extra] if installed(module, name) is None] for extra in extras}
+    missing = list(dict.fromkeys(name for names in lost.values() for name in names))
     if missing:
         what = f"The package '{missing[0]}' is" if len(missing) == 1 else f"The packages {', '.join(missing)} are"
         pronoun = "it" if len(missing) == 1 else "them"
-        raise MissingExtraError(
-            f"{what} not installed, and this step needs {pronoun}. "
-            f'Install {pronoun} with: pip install "lagoon[{extra}]"'
-        )
+        line = install_line(",".join(extra for extra, names in lost.items() if names))
+        raise MissingExtraError(f"{what} not installed, and this step needs {pronoun}. Install {pronoun} with: {line}")

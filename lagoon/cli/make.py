@@ -21,8 +21,7 @@ def run(call: Call) -> int:
     load_robot(config.robot)
     skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
     first = _first_stage(skill, config)
-    for extra in ("text2motion", "retarget", "train", "viewer")[first is not None :]:
-        need(extra)  # Now, not after the training.
+    need(*("text2motion", "retarget", "train", "viewer")[first is not None :])  # Now, not after the training.
     seed = config.seed
     return run_and_show(
         skill,

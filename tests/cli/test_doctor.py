@@ -6,7 +6,8 @@ import pytest
 from lagoon.cli import __main__ as cli
 from lagoon.cli import doctor
 from lagoon.cli.doctor import Finding, examine
-from lagoon.cli.extras import EXTRAS
+from lagoon.cli.extras import CORE, EXTRAS
+from lagoon.errors import install_line
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -25,15 +26,34 @@ def test_a_missing_package_gives_the_line_to_type(
     monkeypatch.setattr(doctor, "installed", lambda m, d: None if m in ("mink", "viser") else real(m, d))
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert 'To do: pip install "lagoon[retarget]"\n' in out and 'To do: pip install "lagoon[viewer]"\n' in out
+    assert f"To do: {install_line('retarget,viewer')}\n" in out and out.count("To do:") == 1
+    assert (
+        "Not in order, but optional: retarget, viewer. Without it these verbs cannot run: make, retarget, preview, play."
+    ) in out
 
 
 def test_a_missing_core_package_is_an_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor, "installed", lambda module, distribution: None if module == "scipy" else "1")
-    assert cli.main(["doctor"]) == 2
-    assert "To do: pip install --force-reinstall lagoon\n" in capsys.readouterr().out
+    assert cli.main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert f"To do: {install_line()}\n" in out and "Not in order, and required: core packages. Nothing works" in out
+    assert "missing, required" in out and "missing, optional" not in out
+
+
+def test_a_machine_without_any_extra_is_told_so_and_is_no_failure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = {module for module, _ in CORE}
+    monkeypatch.setattr(doctor, "installed", lambda module, distribution: "1" if module in core else None)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    assert cli.main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "optional: text2motion, retarget, train, deploy, viewer, OpenGL, ffmpeg." in out
+    assert "make, generate, retarget, train, export, evaluate, preview, play." in out
+    assert f"To do: {install_line('all')}\n" in out and out.count("To do:") == 1
+    assert "ModuleNotFoundError" not in out and "No module named" not in out
 
 
 @pytest.mark.parametrize("check", ["_core", "_extras", "_data", "_processor", "_opengl", "_ffmpeg", "_disk"])
@@ -44,6 +64,19 @@ def test_a_check_that_breaks_becomes_a_finding(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(doctor, check, breaks)
     broken = [finding for finding in examine() if "odd machine" in finding.fact]
     assert len(broken) == 1 and not broken[0].good
+
+
+@pytest.mark.parametrize(
+    ("check", "what"), [("_core", "core packages"), ("_data", "robots"), ("_opengl", "OpenGL"), ("_ffmpeg", "ffmpeg")]
+)
+def test_a_check_that_lacks_a_package_names_it_in_words(monkeypatch: pytest.MonkeyPatch, check: str, what: str) -> None:
+    def breaks() -> list[Finding]:
+        raise ModuleNotFoundError("No module named 'odd.part'", name="odd.part")
+
+    monkeypatch.setattr(doctor, check, breaks)
+    (found,) = [finding for finding in examine() if finding.what == what]
+    assert found.fact == "not examined: the package odd is not installed"
+    assert found.required == (check in ("_core", "_data"))
 
 
 def test_the_extras_are_those_of_the_package() -> None:

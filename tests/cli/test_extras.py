@@ -3,7 +3,7 @@ import pytest
 from lagoon.cli import __main__ as cli
 from lagoon.cli import extras
 from lagoon.cli.extras import EXTRAS, installed, need
-from lagoon.errors import MissingExtraError
+from lagoon.errors import MissingExtraError, install_line
 
 
 def _without(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
@@ -23,14 +23,14 @@ def test_missing_packages_are_named_with_the_line_to_type(monkeypatch: pytest.Mo
     with pytest.raises(MissingExtraError) as caught:
         need("retarget")
     assert str(caught.value) == (
-        "The package 'mink' is not installed, and this step needs it. Install it with: pip install \"lagoon[retarget]\""
+        f"The package 'mink' is not installed, and this step needs it. Install it with: {install_line('retarget')}"
     )
     _without(monkeypatch, "mink", "daqp")
     with pytest.raises(MissingExtraError) as caught:
         need("retarget")
     assert str(caught.value) == (
         "The packages mink, daqp are not installed, and this step needs them. "
-        'Install them with: pip install "lagoon[retarget]"'
+        f"Install them with: {install_line('retarget')}"
     )
 
 

@@ -1,10 +1,11 @@
+import re
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from lagoon.errors import BadInputError, LagoonError, MissingExtraError
+from lagoon.errors import BadInputError, LagoonError, MissingExtraError, install_line
 from lagoon.sim.video import write_video
 
 
@@ -69,5 +70,5 @@ def test_a_video_cut_short_is_refused(tmp_path, monkeypatch) -> None:
 
 def test_missing_encoder_says_what_to_install(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "lagoon\[viewer\]"'):
+    with pytest.raises(MissingExtraError, match=re.escape(install_line("viewer"))):
         write_video(tmp_path / "a.mp4", ramp(), 10.0)

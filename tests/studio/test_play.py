@@ -1,3 +1,4 @@
+import re
 import socket
 import sys
 import threading
@@ -6,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from lagoon.errors import BadInputError, MissingExtraError
+from lagoon.errors import BadInputError, MissingExtraError, install_line
 from lagoon.studio.config import PlayConfig
 from lagoon.studio.play import check_port, run_loop, serve
 from lagoon.studio.play_session import PlaySession
@@ -69,7 +70,7 @@ def test_port_in_use_says_what_to_type() -> None:
 
 def test_missing_viewer_extra_says_what_to_install(human, go2, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "viser", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "lagoon\[viewer\]"'):
+    with pytest.raises(MissingExtraError, match=re.escape(install_line("viewer"))):
         serve(human, None, None, go2)
 
 

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from lagoon.errors import BadInputError
+from lagoon.errors import BadInputError, install_line
 from lagoon.sim import opengl
 from lagoon.studio import preview
 from lagoon.studio.config import PreviewConfig
@@ -70,7 +70,7 @@ def test_without_the_viewer_extra_the_page_alone_is_written(tmp_path, reference,
     monkeypatch.setattr(preview, "Renderer", _Blank)
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     result = write_preview(tmp_path, None, reference, None, go2, config=SMALL)
-    assert result.video is None and 'pip install "lagoon[viewer]"' in result.message
+    assert result.video is None and install_line("viewer") in result.message
     assert (tmp_path / "preview.html").is_file() and not (tmp_path / "preview.mp4").exists()
 
 
