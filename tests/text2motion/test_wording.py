@@ -12,6 +12,12 @@ from lagoon.text2motion import wording
         ("wave hello", "wave hello"),
         ("please", "please"),
         ("I want you to bow for me!", "bow"),
+        ("Hey robot, would you be so kind as to bow? Thank you very much!", "bow"),
+        ("show me how you wave to the crowd, thanks", "wave to the crowd"),
+        ("OK, jump", "jump"),
+        ("signal okay", "signal okay"),
+        ("show me your back", "show me your back"),
+        ("...clap... your... hands...", "clap your hands"),
     ],
 )
 def test_core_drops_what_is_polite_only(command, core):
@@ -37,3 +43,34 @@ def test_questions_are_told_from_commands():
 
 def test_core_keeps_300_characters_at_most():
     assert len(wording.core("wave " * 200)) <= 300
+
+
+def test_clean_unifies_what_looks_alike():
+    assert wording.clean("  \uff57\uff41\uff56\uff45\u200b\thello\n") == "wave hello"
+    assert wording.clean("l\u2019homme \u201cwave\u201d") == 'l\'homme "wave"'
+
+
+def test_pictures_are_told_from_words():
+    assert wording.emoji("wave 👋🙂") == ("wave", "wave")
+    assert wording.emoji("👏👏🏽💃") == ("", "clap, then dance")
+    assert wording.emoji("🍕") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("squat 3x", "squat 3 times"),
+        ("clap x2", "clap 2 times"),
+        ("press-ups", "push-ups"),
+        ("a couple of jumps", "two jumps"),
+    ],
+)
+def test_counts_and_spellings_get_one_form(typed, read):
+    assert wording.rewrite(typed) == read
+
+
+def test_gibberish_is_what_mostly_cannot_be_read():
+    words = {"wave", "bake", "hello"}.__contains__
+    assert wording.is_gibberish("asdf qwer wave", words) and wording.is_gibberish("aaaa", words)
+    assert wording.is_gibberish("123", words) and wording.is_gibberish("", words)
+    assert not wording.is_gibberish("wave hello", words) and not wording.is_gibberish("wave zxcv", words)
