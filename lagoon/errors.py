@@ -10,6 +10,7 @@ import importlib
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 from lagoon import __version__
 
@@ -28,10 +29,19 @@ class CorruptFileError(LagoonError):
     """A file exists but its content is damaged, tampered with, or of another schema version."""
 
 
+Refusal = Literal["empty", "gibberish", "language", "question", "unsafe", "impossible", "out_of_scope"]
+"""Why a command is refused."""
+
+
 class RefusedCommandError(LagoonError):
-    """The command is outside what the text-to-motion model knows."""
+    """The command is outside what the text-to-motion model knows, or outside what a robot should be told."""
 
     exit_code = 3
+
+    def __init__(self, text: str, reason: Refusal = "out_of_scope") -> None:
+        """Args: text: what to print; reason: the kind of refusal, for code that asks."""
+        super().__init__(text)
+        self.reason: Refusal = reason
 
 
 class StageFailedError(LagoonError):

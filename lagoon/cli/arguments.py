@@ -26,7 +26,7 @@ FLAGS = {
     "--help": "show this text",
     "--cfg": "print all settings as they would be used, run nothing",
     "--again": "run the stage even if it is finished and unchanged",
-    "--force": "generate a motion even if the command is far from everything the model knows",
+    "--force": "generate a motion for a command that the gate refuses; only an empty one stays refused",
     "--motion": "FILE: import this motion file instead of generating from the words, the same as motion=FILE",
     "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
     "--sim": "run over the fake robot, in real time",

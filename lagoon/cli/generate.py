@@ -43,5 +43,8 @@ VERB = Verb(
         "generate.temperature",
         "generate.force",
     ),
-    details="A command far from all the model was trained on is refused (exit code 3); the nearest known are listed.",
+    details=(
+        "A command is refused (exit code 3) if it is not understood, far from all the model was trained on, impossible "
+        "or harmful; the reason and the nearest known commands are printed. What was changed in it is printed, too."
+    ),
 )

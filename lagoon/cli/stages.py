@@ -48,6 +48,8 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
 
         human = generate(task.skill.command, config, seed, task.progress)
         human.save(task.skill.human_path)
+        if "reading" in human.source:
+            task.say(f"  {human.source['reading']}")
         return Outcome((task.skill.human_path,), f"{human.duration:.1f} s of motion")
 
     return Stage("generate", "words to human motion", plan, run)

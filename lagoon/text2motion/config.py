@@ -78,7 +78,7 @@ class GenerateConfig:
     match_weight: float = 2.0
     """Score [plausibility units per nat per token] for how much the words raise a candidate's probability."""
     force: bool = False
-    """Generate even if the command is far from everything known."""
+    """Generate what the gate refuses, whatever the reason; only an empty command stays refused."""
     threshold: float = 0.55
     """Smallest cosine similarity to a known command that is accepted; measured in docs/text2motion.md."""
     settle: bool = True

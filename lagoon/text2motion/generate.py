@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -58,13 +58,13 @@ def generate(command: str, config: GenerateConfig, seed: int = 0, progress: Prog
     """Generate the motion that a command asks for.
 
     Args:
-        command: a few English words.
+        command: a few words.
         config: generator, model, sampling and gate settings.
         seed: the same seed gives the same bits.
         progress: told what is being done.
 
     Raises:
-        RefusedCommandError: the command is empty or far from everything known.
+        RefusedCommandError: the gate refuses the command; its field ``reason`` says why.
         BadInputError: unknown generator or model, negative seed, a generator that does not keep to its interface.
         MissingExtraError: the sentence encoder is not installed.
         CorruptFileError: the model's files are damaged.
@@ -76,14 +76,14 @@ def generate(command: str, config: GenerateConfig, seed: int = 0, progress: Prog
     kind = registry.load(config.generator)
     bank = load_model(config.model if kind is SmallGenerator else "default").bank
     with one_thread():
-        force = config.force or bool(getattr(kind, "open_vocabulary", False))
-        reading = gate.read(command, bank, default_encoder(), config.threshold, force)
+        is_open = bool(getattr(kind, "open_vocabulary", False))
+        reading = gate.read(command, bank, default_encoder(), config.threshold, config.force, is_open)
         seconds = config.duration or bank.duration(reading.encoding.sentence)
     request = Request(command, reading, seconds, seed, tell)
     with registry.current_folder():  # A class from there may import its neighbours only when it works.
         motion = run(config.generator, create(config.generator, kind, config), request)
     tell(1.0, "motion chosen")
-    return motion
+    return replace(motion, source=motion.source | {"reading": reading.line}) if reading.line else motion
 
 
 class SmallGenerator:

@@ -50,7 +50,8 @@ class Request:
 class Generator(Protocol):
     """Turns requests into motion.
 
-    A class may say ``open_vocabulary = True``: it then also gets commands that the built-in model does not know.
+    A class may say ``open_vocabulary = True``: it then also gets commands that the built-in model does not know;
+    what is unsafe, impossible or a question stays refused.
     """
 
     def __init__(self, config: GenerateConfig) -> None:

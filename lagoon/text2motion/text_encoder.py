@@ -79,6 +79,10 @@ class TextEncoder:
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(MAX_PIECES)
 
+    def holds(self, word: str) -> bool:
+        """Whether a lower-case word is one of the 22,500 whole words that the encoder knows."""
+        return self.tokenizer.token_to_id(word) is not None
+
     @torch.no_grad()
     def encode(self, sentences: list[str], batch: int = 64) -> list[Encoding]:
         """Encode sentences; lower case is the tokenizer's work.

@@ -90,6 +90,12 @@ def test_refusals_come_before_any_sampling():
     assert forced.num_frames > 10
 
 
+def test_what_was_changed_in_the_command_goes_with_the_motion():
+    motion = generate("winke mir zu", GenerateConfig(candidates=1))
+    assert motion.text == "winke mir zu" and motion.source["reading"] == "Read as 'wave to me': translated from German."
+    assert "reading" not in generate("bow", GenerateConfig(candidates=1)).source
+
+
 def test_a_negative_seed_is_refused():
     with pytest.raises(BadInputError, match="seed is -1"):
         generate("wave", GenerateConfig(), seed=-1)
