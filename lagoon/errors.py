@@ -25,6 +25,23 @@ class BadInputError(LagoonError):
     """A value, file or name given by the user cannot be used."""
 
 
+class BadSettingError(BadInputError):
+    """A setting is outside its range. Its dataclass does not know where it is used; the command line names the key."""
+
+    def __init__(self, owner: str, name: str, value: object, expected: str) -> None:
+        """Args: owner: the dataclass; name: its field; value: what it holds; expected: in words."""
+        self.owner, self.name, self.value, self.expected = owner, name, value, expected
+        super().__init__(f"{owner}.{self._fact(name)}. Set it with {name}=VALUE.")
+
+    def typed_as(self, key: str) -> BadInputError:
+        """Return the error for a user who types ``key``."""
+        return BadInputError(f"{self._fact(key)}. Type {key}=VALUE.")
+
+    def _fact(self, name: str) -> str:
+        value = repr(self.value) if isinstance(self.value, str) else self.value
+        return f"{name} is {value}; expected {self.expected}"
+
+
 class CorruptFileError(LagoonError):
     """A file exists but its content is damaged, tampered with, or of another schema version."""
 

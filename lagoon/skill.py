@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 import subprocess
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -27,6 +28,8 @@ from lagoon.paths import sha256_of, write_text, yaml_text
 
 SCHEMA_VERSION = 1
 STAGES = ("generate", "retarget", "train", "export", "evaluate", "preview")
+OWN_FILES = ("human.npz", "robot.npz", "retarget.json", "train", "bundle", "evaluation.json")
+"""What one stage writes and another reads, by its first name in the folder; other inputs lie elsewhere."""
 STATES = ("pending", "running", "done", "failed")
 _SLUG_WORDS = 31
 _SLUG_HASH = 8
@@ -207,7 +210,7 @@ class Skill:
                     f"{path} has unknown stage states {strays}; known: {', '.join(STATES)}. {advice}"
                 )
             return Skill(folder, str(raw["command"]), str(raw["robot"]), stages)
-        except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
             cause = " ".join(str(error).split())
             raise CorruptFileError(f"{path} cannot be read as a skill record ({cause}). {advice}") from error
 
@@ -257,6 +260,19 @@ class Skill:
         paths = {name: self.folder / name for name in outputs}
         return [name for name, path in paths.items() if path.is_file() and sha256_of(path) != outputs[name]]
 
+    def current(self) -> list[str]:
+        """Names of the finished stages, in order, of which nothing in this folder that they read has changed since."""
+
+        def reads_the_same(record: StageRecord) -> bool:
+            own = {name: sha256 for name, sha256 in record.inputs.items() if name.partition("/")[0] in OWN_FILES}
+            return all(self._sha256(name) == sha256 for name, sha256 in own.items())
+
+        return [name for name, record in self.stages.items() if record.state == "done" and reads_the_same(record)]
+
+    def _sha256(self, name: str) -> str:
+        path = self.folder / name
+        return sha256_of(path) if path.is_file() else ""
+
     def begin(self, stage: str, plan: Plan) -> None:
         """Record that a stage starts."""
         self.stages[stage] = StageRecord(
@@ -288,7 +304,7 @@ class Skill:
         self.save()
 
     def _difference(self, record: StageRecord, plan: Plan) -> str:
-        before, now = _flat(record.config), _flat(plan.config)
+        before, now = flat(record.config), flat(plan.config)
         for key in sorted(before.keys() | now.keys()):
             if before.get(key) != now.get(key):
                 return f"{key} changed from {before.get(key)} to {now.get(key)}"
@@ -304,18 +320,22 @@ class Skill:
         writers = {"human.npz": "generate", "robot.npz": "retarget", "train": "train", "bundle": "export"}
         if name not in writers:
             return "Check the path."
-        return f"The stage '{writers[name]}' writes it: lagoon {writers[name]} {self.folder}"
+        what = shlex.quote(str(self.folder))
+        if name == "human.npz":  # This stage alone takes the words, not the folder.
+            first = "-- " if self.command.startswith("-") else ""
+            what = f"{first}{shlex.quote(self.command)} {shlex.quote(f'skills_dir={self.folder.parent}')}"
+        return f"The stage '{writers[name]}' writes it: lagoon {writers[name]} {what}"
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Flatten nested mappings to dotted keys."""
-    flat: dict[str, Any] = {}
+def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested mappings as one, with dotted keys."""
+    found: dict[str, Any] = {}
     for key, item in value.items():
         if isinstance(item, Mapping):
-            flat |= _flat(item, f"{prefix}{key}.")
+            found |= flat(item, f"{prefix}{key}.")
         else:
-            flat[f"{prefix}{key}"] = item
-    return flat
+            found[f"{prefix}{key}"] = item
+    return found
 
 
 def _now() -> str:

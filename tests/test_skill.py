@@ -70,6 +70,17 @@ def test_readable_texts_stay_readable_in_the_file(tmp_path: Path) -> None:
     assert "挥手" in (skill.folder / "skill.yaml").read_text(encoding="utf-8")
 
 
+def test_the_documented_record_has_the_keys_of_a_real_one(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "skill_folder.md").read_text(encoding="utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    real = yaml.safe_load((_done(tmp_path).folder / "skill.yaml").read_text())
+    assert re.findall(r"^(\w+):", example, re.M) == list(real)
+    stage = example[example.index("  generate:") : example.index("  retarget:")]
+    assert re.findall(r"^    (\w+):", stage, re.M) == list(real["stages"]["train"])
+    for name in ("config.yaml", "checkpoints/", "metrics.jsonl", "checks.jsonl", "tensorboard/"):
+        assert f"`{name}`" in page, name
+
+
 def _done(tmp_path: Path) -> Skill:
     skill = Skill.new(tmp_path, "bow", "go2")
     skill.begin("train", PLAN)

@@ -63,7 +63,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Silences the flush at exit.
         return 0
     except LagoonError as error:
-        return _report(str(error), error.exit_code)
+        notes = getattr(error, "__notes__", [])
+        text = str(error).rstrip(".") + ". " + " ".join(notes) if notes else str(error)
+        return _report(text, error.exit_code)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
             return _report(
@@ -131,7 +133,7 @@ def _run(words: list[str]) -> int:
             f"The flag {flag} does nothing in 'lagoon {verb.name}'. Its flags: {', '.join(flags_of(verb))}."
         )
     overrides = [*arguments.overrides, *(["generate.force=true"] if "--force" in arguments.flags else [])]
-    from lagoon.cli.compose import compose_config
+    from lagoon.cli.compose import compose_config, is_setting
 
     composed = compose_config(verb.name, verb.config, overrides)
     if "--cfg" in arguments.flags:
@@ -149,9 +151,17 @@ def _run(words: list[str]) -> int:
     if verb.text not in ("files", "none") and not (text or "").strip():
         raise _no_text(verb, text is None)
     again = "--again" in arguments.flags
-    line = ("lagoon", *words)
-    call = Call(text or "", composed.config, composed.given, again, arguments.files, line, arguments.flags)
-    return verb.run(call)
+    given, line = composed.given, ("lagoon", *words)
+    call = Call(text or "", composed.config, given, again, arguments.files, line, arguments.flags, composed.typed)
+    try:
+        return verb.run(call)
+    except LagoonError as error:
+        if is_setting(call.text, verb.config):
+            example = "wave hello" if verb.text == "command" else verb.text.upper()
+            line = shlex.join(["lagoon", *words[:length], example, *words[length:]])
+            taken = f"{call.text!r} was taken for it, since it came first"
+            error.add_note(f"The {verb.text} seems to be missing: {taken}. Type: {line}")
+        raise
 
 
 def _no_text(verb: Verb, absent: bool) -> BadInputError:

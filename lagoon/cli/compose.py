@@ -21,8 +21,11 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from lagoon.cli.schema import Option, build, field_key, options_of, schema_of, setting_name
-from lagoon.errors import BadInputError, unknown_name
+from lagoon.errors import BadInputError, BadSettingError, unknown_name
 from lagoon.paths import data_dir
+
+_LARGEST = 2**53
+"""Beyond it whole numbers are no longer exact in JSON, and no setting has a use for them."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Composed:
     """The same as plain data."""
     given: frozenset[str]
     """Dotted names of the settings that the user typed."""
+    typed: tuple[tuple[str, str], ...] = ()
+    """(full dotted name or section, word as typed) of each argument, in order."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ def compose_config(verb: str, config: type, overrides: Sequence[str], config_dir
     groups = {section: choices for section, choices in presets.items() if choices}
     selections: list[str] = []
     changes: list[_Override] = []
+    typed_words: list[tuple[str, str]] = []
     for override in overrides:
         key, text = _key_and_value(override)
         if key in groups:
@@ -72,9 +78,11 @@ def compose_config(verb: str, config: type, overrides: Sequence[str], config_dir
                 raise unknown_name(f"Preset of '{key}'", text, groups[key], f"Choose one with {key}=NAME.")
             package = "" if field_key(key) == key else f"@{field_key(key)}"
             selections.append(f"{key}{package}={text}")
+            typed_words.append((key, override))
         else:
             full = _full_key(key, options, list(groups), verb)
             changes.append(_Override(full, text, options[full]))
+            typed_words.append((full, override))
     for change in changes:
         _check_value(config, change)
     literal = {change.key: change for change in changes if "text" in change.option.kind.split(" | ")}
@@ -95,7 +103,24 @@ def compose_config(verb: str, config: type, overrides: Sequence[str], config_dir
     plain: dict[str, Any] = {setting_name(str(key)): value for key, value in values.items()}
     for change in literal.values():
         _put(plain, change.key, _text_value(change))
-    return Composed(build(config, plain), plain, frozenset(change.key for change in changes))
+    given = frozenset(change.key for change in changes)
+    try:
+        return Composed(build(config, plain), plain, given, tuple(typed_words))
+    except BadSettingError as error:
+        key = f"{error.owner}.{error.name}".lstrip(".")
+        typed = [word.partition("=")[0].strip() for full, word in typed_words if full == key]
+        raise error.typed_as(typed[-1] if typed else key) from error
+
+
+def is_setting(text: str, config: type) -> bool:
+    """Tell whether a text reads like a setting of a verb: ``seed=3`` in the place of the command."""
+    key, equals, _ = text.partition("=")
+    options = {option.key: option for option in options_of(config)}
+    groups = list(_heads(options))
+    try:
+        return bool(equals) and (key in groups or _full_key(key, options, groups, "") in options)
+    except BadInputError:
+        return False
 
 
 def _choices(folder: Path) -> list[str]:
@@ -173,7 +198,8 @@ def _check_value(config: type, change: _Override) -> None:
         OmegaConf.update(OmegaConf.structured(schema_of(config)), field_key(change.key), override.value())
     except (HydraException, OmegaConfBaseException) as error:
         raise BadInputError(wrong) from error
-    if option.literal and str(override.value()) not in choices:
+    value = override.value()
+    if (option.literal and str(value) not in choices) or (isinstance(value, int) and abs(value) > _LARGEST):
         raise BadInputError(wrong)
 
 

@@ -16,10 +16,18 @@ from lagoon.retarget.config import RetargetConfig
 from lagoon.studio.config import PlayConfig, PreviewConfig
 from lagoon.text2motion.config import GenerateConfig
 
+MAX_SEED = 2**32 - 1
+"""The largest seed that every generator of random numbers below takes."""
 
-def _check_seed(seed: int | None) -> None:
-    if seed is not None and seed < 0:
-        raise BadInputError(f"seed={seed}: expected a whole number of 0 or more. Type seed=NUMBER.")
+
+def _check(seed: int | None, skills_dir: str) -> None:
+    if seed is not None and not 0 <= seed <= MAX_SEED:
+        raise BadInputError(f"seed={seed}: expected a whole number from 0 to {MAX_SEED}. Type seed=NUMBER.")
+    if not skills_dir.strip() or "\0" in skills_dir:
+        raise BadInputError(
+            f"skills_dir={skills_dir!r}: expected the name of a folder. Type skills_dir=PATH, or skills_dir=. for the "
+            "current folder."
+        )
 
 
 @dataclass(frozen=True)
@@ -29,17 +37,17 @@ class NewSkill:
     robot: str = "go2"
     """Robot that shall do it; lagoon doctor lists the known ones."""
     seed: int = 0
-    """Seed of every random choice; another seed gives another motion."""
+    """Seed of every random choice, 0 to 4294967295; another seed gives another motion."""
     skills_dir: str = "skills"
     """Folder that holds the skill folders."""
 
     def __post_init__(self) -> None:
-        """Check the seed; robots are checked when they are loaded.
+        """Check seed and folder; robots are checked when they are loaded.
 
         Raises:
-            BadInputError: the seed is negative.
+            BadInputError: the seed is out of range, or the folder has no name.
         """
-        _check_seed(self.seed)
+        _check(self.seed, self.skills_dir)
 
 
 @dataclass(frozen=True)
@@ -49,17 +57,17 @@ class OldSkill:
     robot: str | None = None
     """Robot of the skill; needed only when one command exists for several robots."""
     seed: int | None = None
-    """Seed of this stage; null takes the one that the motion was generated with."""
+    """Seed of this stage, 0 to 4294967295; null takes the one that the motion was generated with."""
     skills_dir: str = "skills"
     """Folder that holds the skill folders."""
 
     def __post_init__(self) -> None:
-        """Check the seed.
+        """Check seed and folder.
 
         Raises:
-            BadInputError: the seed is negative.
+            BadInputError: the seed is out of range, or the folder has no name.
         """
-        _check_seed(self.seed)
+        _check(self.seed, self.skills_dir)
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,14 @@ class ListVerb:
 
     skills_dir: str = "skills"
     """Folder that holds the skill folders."""
+
+    def __post_init__(self) -> None:
+        """Check the folder.
+
+        Raises:
+            BadInputError: it has no name.
+        """
+        _check(None, self.skills_dir)
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _core() -> list[Finding]:
 def _extras() -> list[Finding]:
     states = {extra: _packages(packages) for extra, packages in EXTRAS.items()}
     wanted = [extra for extra, (_, missing) in states.items() if missing]
-    line = install_line("all" if len(wanted) == len(EXTRAS) else ",".join(wanted))
+    line = install_line(",".join(wanted))
     return [Finding(extra, not missing, fact, line if missing else "") for extra, (fact, missing) in states.items()]
 
 

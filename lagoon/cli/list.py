@@ -16,27 +16,37 @@ def run(call: Call) -> int:
     from rich.table import Table
 
     skills_dir = Path(call.config.skills_dir)
-    skills = all_skills(skills_dir)
     screen = Terminal()
-    if not skills:
+    if not skills_dir.exists() and "skills_dir" not in call.given:
+        screen.say(f'There are no skills in {skills_dir}/ yet. Make one: lagoon make "wave hello"')
+        return 0
+    skills, damaged = all_skills(skills_dir)
+    if not skills and not damaged:
         screen.say(f'There are no skills in {skills_dir}/ yet. Make one: lagoon make "wave hello"')
         return 0
     table = Table(header_style="bold")
     for column in ("command", "robot", "finished up to", "verdict", "folder"):
         table.add_column(column, overflow="fold")
     for skill in skills:
-        verdict = skill.stages["evaluate"].result
-        table.add_row(plain(shown(skill.command)), skill.robot, _reached(skill), verdict, plain(str(skill.folder)))
+        current = skill.current()
+        verdict = skill.stages["evaluate"].result if "evaluate" in current else ""
+        cells = (shown(skill.command), skill.robot, _reached(skill, current), verdict, str(skill.folder))
+        table.add_row(*(plain(cell) for cell in cells))
+    for folder in damaged:
+        table.add_row("", "", "damaged, see below", "", plain(str(folder)), style="red")
     screen.console.print(table)
+    for error in damaged.values():
+        screen.say(str(error))
     return 0
 
 
-def _reached(skill: Skill) -> str:
-    """Name the last finished stage, and what is wrong with the one after it."""
-    done = [name for name in STAGES if skill.stages[name].state == "done"]
+def _reached(skill: Skill, current: list[str]) -> str:
+    """Name the last finished stage, and what is wrong with the ones after it."""
     failed = [name for name in STAGES if skill.stages[name].state == "failed"]
-    text = done[-1] if done else "nothing"
-    return f"{text} ({failed[0]} failed)" if failed else text
+    outdated = [name for name in STAGES if skill.stages[name].state == "done" and name not in current]
+    troubles = [f"{name} failed" for name in failed[:1]] + ([f"{', '.join(outdated)} outdated"] if outdated else [])
+    text = current[-1] if current else "nothing"
+    return f"{text} ({'; '.join(troubles)})" if troubles else text
 
 
 VERB = Verb(

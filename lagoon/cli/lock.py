@@ -20,13 +20,14 @@ _NAME = ".lock"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the folder is made if it is missing, and removed again if it stays empty.
+    """Hold the folder's lock; the folder and those above it are made if missing, and removed again if they stay empty.
 
     Raises:
         BadInputError: another living process holds it.
         LagoonError: the folder cannot be written.
     """
     path = folder / _NAME
+    made = [above for above in folder.parents if not above.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = _acquire(path)
@@ -40,8 +41,9 @@ def locked(folder: Path) -> Iterator[None]:
     finally:
         path.unlink(missing_ok=True)
         os.close(handle)
-        if folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
+        for left in (folder, *made):
+            if left.is_dir() and not any(left.iterdir()):
+                left.rmdir()
 
 
 def _acquire(path: Path) -> int:

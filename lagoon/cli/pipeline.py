@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lagoon.cli.lock import locked
-from lagoon.errors import LagoonError
+from lagoon.errors import BadInputError, CorruptFileError, LagoonError
 from lagoon.progress import Progress
 from lagoon.skill import Plan, Skill
 
@@ -51,6 +51,10 @@ class Stage:
     plan: Callable[[Skill], Plan]
     """Reads settings and input checksums; called after the stages before it ran."""
     run: Callable[[Task], Outcome]
+    examine: Callable[[Skill], object] | None = None
+    """Reads back what the stage wrote; raises LagoonError where it is damaged. Called for files that changed since."""
+    mends: bool = False
+    """True when a damaged file is made anew; False refuses, since the file may be the user's own."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +111,12 @@ def _run_stage(skill: Skill, stage: Stage, screen: Screen, again: bool) -> Row:
     plan = stage.plan(skill)
     before = skill.stages[stage.name]
     reason = "asked for again" if again else skill.staleness(stage.name, plan)
+    edited = skill.edited(stage.name) if reason is None else []
+    if edited and (damage := _damage(skill, stage)) is not None:
+        if not stage.mends:
+            raise damage
+        reason = f"damaged: {', '.join(edited)}"
     if reason is None:
-        edited = skill.edited(stage.name)
         note = f"edited by hand, kept: {', '.join(edited)}" if edited else "unchanged, kept"
         screen.say(f"{stage.name}: {note}")
         return Row(stage.name, before.seconds, True, before.result, _first(before.outputs))
@@ -128,6 +136,16 @@ def _run_stage(skill: Skill, stage: Stage, screen: Screen, again: bool) -> Row:
         _leave_nothing_half_written(skill)
         raise
     return Row(stage.name, time.monotonic() - start, False, outcome.result, _first(skill.stages[stage.name].outputs))
+
+
+def _damage(skill: Skill, stage: Stage) -> LagoonError | None:
+    """Return what is wrong with the files of a stage; an edit that can be read is no damage."""
+    try:
+        if stage.examine is not None:
+            stage.examine(skill)
+    except (BadInputError, CorruptFileError) as error:
+        return error
+    return None
 
 
 def _leave_nothing_half_written(skill: Skill) -> None:

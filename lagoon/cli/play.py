@@ -6,6 +6,7 @@ from lagoon.cli.config import PlayVerb
 from lagoon.cli.console import Terminal
 from lagoon.cli.extras import need
 from lagoon.cli.session import skill_of
+from lagoon.cli.skill_files import StaleBundleError, bundle_of
 from lagoon.cli.verb import Call, Verb
 from lagoon.robot import load_robot
 
@@ -13,7 +14,6 @@ from lagoon.robot import load_robot
 def run(call: Call) -> int:
     """Serve the page until Ctrl-C; what the skill does not have yet is left out."""
     need("viewer")
-    from lagoon import bundle
     from lagoon.deploy.runtime import PolicyRunner
     from lagoon.motion.human_motion import HumanMotion
     from lagoon.motion.robot_motion import RobotMotion
@@ -23,8 +23,13 @@ def run(call: Call) -> int:
     robot = load_robot(skill.robot)
     human = HumanMotion.load(skill.human_path) if skill.human_path.exists() else None
     reference = RobotMotion.load(skill.robot_path) if skill.robot_path.exists() else None
-    policy = PolicyRunner(bundle.load(skill.bundle_folder, robot)) if skill.bundle_folder.exists() else None
-    serve(human, reference, policy, robot, call.config.play, Terminal().say)
+    screen, policy = Terminal(), None
+    if skill.bundle_folder.exists():
+        try:
+            policy = PolicyRunner(bundle_of(skill))
+        except StaleBundleError as error:
+            screen.say(f"The policy is left out: {error}")
+    serve(human, reference, policy, robot, call.config.play, screen.say)
     return 0
 
 

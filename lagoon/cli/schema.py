@@ -18,6 +18,8 @@ from itertools import pairwise
 from keyword import iskeyword
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from lagoon.errors import BadSettingError
+
 T = TypeVar("T")
 
 
@@ -63,15 +65,16 @@ def schema_of(config: type) -> type:
     return make_dataclass(config.__name__, made)
 
 
-def build(config: type[T], values: Mapping[str, Any]) -> T:
+def build(config: type[T], values: Mapping[str, Any], prefix: str = "") -> T:
     """Return ``config(**values)`` with nested dataclasses and tuples restored; its own checks run.
 
     Args:
         config: the frozen dataclass.
         values: plain data, as ``OmegaConf.to_container`` or ``to_plain`` give it; absent keys keep defaults.
+        prefix: dotted name of the dataclass in the settings, with a dot at its end.
 
     Raises:
-        BadInputError: from the dataclass's own checks.
+        BadInputError: from the dataclass's own checks; a BadSettingError has the section as its owner.
     """
     hints = get_type_hints(config)
     filled: dict[str, Any] = {}
@@ -80,11 +83,14 @@ def build(config: type[T], values: Mapping[str, Any]) -> T:
             continue
         kind, value = hints[item.name], values[setting_name(item.name)]
         if is_dataclass(kind):
-            value = build(kind, value)  # type: ignore[arg-type]
+            value = build(kind, value, f"{prefix}{setting_name(item.name)}.")  # type: ignore[arg-type]
         elif isinstance(value, list) and _holds_tuple(kind):
             value = tuple(value)
         filled[item.name] = value
-    return config(**filled)
+    try:
+        return config(**filled)
+    except BadSettingError as error:
+        raise BadSettingError(prefix.rstrip("."), error.name, error.value, error.expected) from error
 
 
 def to_plain(config: Any) -> dict[str, Any]:

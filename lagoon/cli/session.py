@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lagoon.cli.console import Terminal, shown
+from lagoon.cli.lines import longer_line
 from lagoon.cli.lookup import find_skill
 from lagoon.cli.pipeline import Row, Stage, run_stages
 from lagoon.cli.verb import Call
@@ -28,16 +29,16 @@ def run_and_show(skill: Skill, stages: Sequence[Stage], call: Call, screen: Term
     screen.say(f"Skill {shown(skill.command)!r} for {skill.robot}: {skill.folder}/")
     rows = run_stages(skill, stages, screen, [stage.name for stage in stages] if call.again else [])
     screen.summary(rows)
-    for line in next_steps(skill, rows):
+    for line in next_steps(skill, rows, call):
         screen.say(line)
     return 1 if any(row.failed for row in rows) else 0
 
 
-def next_steps(skill: Skill, rows: Sequence[Row]) -> list[str]:
-    """Say where to look, as lines that can be copied."""
+def next_steps(skill: Skill, rows: Sequence[Row], call: Call) -> list[str]:
+    """Say where to look, as lines that can be copied; what was made from other files is left out."""
     folder = shlex.quote(str(skill.folder))
-    done = {name for name, record in skill.stages.items() if record.state == "done"}
-    verdict = skill.stages["evaluate"].result
+    done = skill.current()
+    verdict = skill.stages["evaluate"].result if "evaluate" in done else ""
     lines: list[str] = []
     if "preview" in done:
         lines.append(f"Look at it:        {skill.preview_path} (open in a browser)")
@@ -47,7 +48,7 @@ def next_steps(skill: Skill, rows: Sequence[Row]) -> list[str]:
         lines.append(f"The verdict:       {skill.evaluation_path}")
     if verdict.startswith("FAIL"):
         lines.append(f"Learning curves:   tensorboard --logdir {shlex.quote(str(skill.train_folder))}")
-        lines.append(f"Train longer:      {_longer(skill)}")
+        lines.append(f"Train longer:      {longer_line(skill, call)}")
     elif "evaluate" in done:
         lines.append(f"For the robot:     {skill.bundle_folder}/")
     last = rows[-1].stage if rows else ""
@@ -55,14 +56,3 @@ def next_steps(skill: Skill, rows: Sequence[Row]) -> list[str]:
     if last in following and following[last] not in done:
         lines.append(f"Next:              lagoon {following[last]} {folder}")
     return lines
-
-
-def _longer(skill: Skill) -> str:
-    """The line that makes the skill again with twice the training."""
-    steps = skill.stages["train"].config.get("train", {}).get("ppo", {}).get("total_steps", 2_000_000)
-    words = ["lagoon", "make", skill.command, f"robot={skill.robot}", f"seed={skill.seed}"]
-    if skill.folder.parent != Path("skills"):
-        words.append(f"skills_dir={skill.folder.parent}")
-    if skill.command.startswith("-"):
-        words.insert(2, "--")
-    return shlex.join([*words, f"train.total_steps={2 * steps}"])

@@ -12,14 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from lagoon.cli.extras import need
+from lagoon.cli.lines import stage_line
 from lagoon.cli.pipeline import Outcome, Stage, Task
+from lagoon.cli.resume import first_whole
 from lagoon.cli.schema import build, to_plain
+from lagoon.cli.skill_files import (
+    StaleBundleError,
+    bundle_of,
+    check_trained_on,
+    checkpoint_of,
+    evaluation_of,
+    human_of,
+    not_an_evaluation,
+    reference_of,
+)
 from lagoon.deploy.config import EvaluateConfig
-from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.paths import data_dir, sha256_of, write_text
 from lagoon.retarget.config import RetargetConfig
-from lagoon.robot import RobotSpec, load_robot
+from lagoon.robot import load_robot
 from lagoon.skill import Plan, Skill
 from lagoon.studio.config import PreviewConfig
 from lagoon.text2motion.config import DEFAULT_MODEL, GenerateConfig
@@ -52,7 +64,7 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
             task.say(f"  {human.source['reading']}")
         return Outcome((task.skill.human_path,), f"{human.duration:.1f} s of motion")
 
-    return Stage("generate", "words to human motion", plan, run)
+    return Stage("generate", "words to human motion", plan, run, human_of)
 
 
 def retarget_stage(config: RetargetConfig, seed: int) -> Stage:
@@ -63,18 +75,17 @@ def retarget_stage(config: RetargetConfig, seed: int) -> Stage:
 
     def run(task: Task) -> Outcome:
         need("retarget")
-        from lagoon.motion.human_motion import HumanMotion
         from lagoon.retarget.retarget import retarget
 
         skill = task.skill
-        motion, report = retarget(HumanMotion.load(skill.human_path), load_robot(skill.robot), config, task.progress)
+        motion, report = retarget(human_of(skill), load_robot(skill.robot), config, task.progress)
         motion.save(skill.robot_path)
         write_text(skill.retarget_path, json.dumps(report.to_dict(), indent=2) + "\n")
         for line in report.lines():
             task.say(f"  {line}")
         return Outcome((skill.robot_path, skill.retarget_path), f"{motion.duration:.1f} s for {skill.robot}")
 
-    return Stage("retarget", "human motion to robot motion", plan, run)
+    return Stage("retarget", "human motion to robot motion", plan, run, reference_of)
 
 
 def train_stage(config: TrainConfig, seed: int) -> Stage:
@@ -90,11 +101,12 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
         skill = task.skill
         if skill.train_folder.exists() and not task.resumes:
             _set_aside(skill.train_folder)
-        motion, robot = _reference(skill)
+        first_whole(skill, task.say)
+        motion, robot = reference_of(skill)
         path = train(motion, robot, config, skill.train_folder, seed, task.progress).path
         return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), _last_check(skill.train_folder))
 
-    return Stage("train", "learning to do it in simulation", plan, run)
+    return Stage("train", "learning to do it in simulation", plan, run, checkpoint_of, mends=True)
 
 
 def export_stage() -> Stage:
@@ -105,26 +117,31 @@ def export_stage() -> Stage:
         if record.state != "done":
             raise BadInputError(
                 f"The skill {skill.folder} has no finished training (it is {record.state}). "
-                f"Run: lagoon train {skill.folder}"
+                f"Run: {stage_line(skill, 'train')}"
             )
+        check_trained_on(skill, skill.checksums([skill.robot_path]) | _robot_checksums(skill))
         inputs = skill.checksums([skill.robot_path, *(skill.folder / name for name in record.outputs)])
         return Plan(record.config, record.seed, inputs | _robot_checksums(skill))
 
     def run(task: Task) -> Outcome:
         need("train")
-        from lagoon.engine.checkpoint import load_checkpoint
         from lagoon.imitation.export import export
 
         skill = task.skill
         config = build(TrainConfig, skill.stages["train"].config["train"])
-        motion, robot = _reference(skill)
-        # The very file that the training ended with: an older one in its place would be another policy.
-        path = next(skill.folder / name for name in skill.stages["train"].outputs if name.endswith(".json"))
+        motion, robot = reference_of(skill)
         checksum = sha256_of(skill.robot_path)
-        export(load_checkpoint(path), motion, robot, config, skill.command, skill.bundle_folder, checksum)
+        export(checkpoint_of(skill), motion, robot, config, skill.command, skill.bundle_folder, checksum)
         return Outcome((skill.bundle_folder,), "one graph, checked against the trained policy")
 
-    return Stage("export", "policy to a bundle for the robot", plan, run)
+    return Stage(
+        "export",
+        "policy to a bundle for the robot",
+        plan,
+        run,
+        bundle_of,
+        mends=True,
+    )
 
 
 def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
@@ -136,12 +153,11 @@ def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
 
     def run(task: Task) -> Outcome:
         need("train")
-        from lagoon import bundle
         from lagoon.deploy.evaluate import evaluate
 
         skill = task.skill
-        motion, robot = _reference(skill)
-        result = evaluate(bundle.load(skill.bundle_folder, robot), motion, robot, config, seed, task.progress)
+        motion, robot = reference_of(skill)
+        result = evaluate(bundle_of(skill), motion, robot, config, seed, task.progress)
         result.save(skill.evaluation_path)
         lines = result.lines()
         for line in lines:
@@ -149,7 +165,7 @@ def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
         falls = [line for line in lines if line.startswith(("Falls in ", "At the end:"))]
         return Outcome((skill.evaluation_path,), lines[0] if result.passed else " ".join([lines[0], *falls[:1]]))
 
-    return Stage("evaluate", "randomized trials of the exported policy", plan, run)
+    return Stage("evaluate", "randomized trials of the exported policy", plan, run, evaluation_of, mends=True)
 
 
 def preview_stage(config: PreviewConfig, seed: int) -> Stage:
@@ -162,20 +178,22 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
 
     def run(task: Task) -> Outcome:
         need("viewer")
-        from lagoon.motion.human_motion import HumanMotion
         from lagoon.studio.preview import write_preview
 
         skill = task.skill
-        human, robot = HumanMotion.load(skill.human_path), load_robot(skill.robot)
-        reference = _reference(skill)[0] if skill.robot_path.exists() else None
-        executed = None
+        human, robot = human_of(skill), load_robot(skill.robot)
+        reference = reference_of(skill)[0] if skill.robot_path.exists() else None
+        executed, policy = None, ""
         if reference is not None and skill.bundle_folder.exists():
             need("train")
-            from lagoon import bundle
             from lagoon.deploy.evaluate import rollout
 
-            executed = rollout(bundle.load(skill.bundle_folder, robot), reference, robot)
-        words = _preview_text(skill)
+            try:
+                bundle = bundle_of(skill)
+                executed, policy = rollout(bundle, reference, robot), bundle.policy_sha256
+            except StaleBundleError as error:
+                task.say(f"  the policy is left out: {error}")
+        words = _preview_text(skill, policy)
         made = write_preview(skill.folder, human, reference, executed, robot, words, task.progress, config)
         if made.message:
             task.say(f"  {made.message}")
@@ -185,15 +203,17 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
     return Stage("preview", "page and video", plan, run)
 
 
-def _preview_text(skill: Skill) -> Any:
-    """The command, and the evaluation's verdict and numbers if there is one."""
+def _preview_text(skill: Skill, policy: str) -> Any:
+    """The command, and the verdict and numbers of the evaluation if there is one of this policy."""
     from lagoon.studio.show import ShowText
 
     asked = _demands(skill)
     if not skill.evaluation_path.exists():
         return ShowText(command=skill.command, **asked)
+    found = evaluation_of(skill)
+    if found["policy_sha256"] != policy:
+        return ShowText(command=skill.command, **asked)
     try:
-        found = json.loads(skill.evaluation_path.read_text(encoding="utf-8"))
         numbers = {
             check["name"]: f"{check['value']:.3g} (wanted {check['relation']} {check['threshold']:g})"
             for check in found["checks"]
@@ -201,11 +221,8 @@ def _preview_text(skill: Skill) -> Any:
         }
         verdict = "PASS" if found["passed"] else "FAIL"
         return ShowText(skill.command, verdict, found["verdict"][0], numbers, **asked)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise CorruptFileError(
-            f"{skill.evaluation_path} cannot be read as an evaluation ({error}). Delete it and run: "
-            f"lagoon evaluate {skill.folder}"
-        ) from error
+    except (KeyError, TypeError, IndexError) as error:
+        raise not_an_evaluation(skill, error) from error
 
 
 def _demands(skill: Skill) -> dict[str, Any]:
@@ -234,12 +251,6 @@ def _settings(section: str, config: Any) -> dict[str, Any]:
             inner = inner.get(parent, {})
         inner.pop(last, None)
     return plain
-
-
-def _reference(skill: Skill) -> tuple[Any, RobotSpec]:
-    from lagoon.motion.robot_motion import RobotMotion
-
-    return RobotMotion.load(skill.robot_path), load_robot(skill.robot)
 
 
 def _robot_checksums(skill: Skill) -> dict[str, str]:

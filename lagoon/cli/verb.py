@@ -28,6 +28,8 @@ class Call:
     """The whole command line, to print how to go on."""
     flags: frozenset[str] = frozenset()
     """Flags by their long name, among those of the verb."""
+    typed: tuple[tuple[str, str], ...] = ()
+    """(dotted name, word as typed) of each setting and preset, in the order of the line."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from lagoon.deploy.controller.config import ControllerConfig
-from lagoon.errors import BadInputError
+from lagoon.errors import BadInputError, BadSettingError
 
 Range = tuple[float, float]
 
@@ -122,11 +122,8 @@ class EvaluateConfig:
             if isinstance(value, float) and value < 0.0:
                 raise self._bad(field.name, "0 or more")
 
-    def _bad(self, name: str, expected: str) -> BadInputError:
-        return BadInputError(
-            f"Evaluation setting {name} is {getattr(self, name)}; expected {expected}. "
-            f"Change it with evaluate.{name}=VALUE."
-        )
+    def _bad(self, name: str, expected: str) -> BadSettingError:
+        return BadSettingError("EvaluateConfig", name, getattr(self, name), expected)
 
 
 @dataclass(frozen=True)

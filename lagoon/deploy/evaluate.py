@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.bundle import PolicyBundle, check_robot
-from lagoon.bundle.advice import again
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.deploy.report import Check, Evaluation, falls_of, metrics_of, segments_of, wilson_interval
 from lagoon.deploy.sensors import NoisySensors
@@ -182,7 +181,10 @@ def check_motion(bundle: PolicyBundle, motion: RobotMotion, robot: RobotSpec) ->
         BadInputError: they do not; what differs is told.
     """
     check_robot(bundle, robot)
-    advice = f"Take robot.npz and bundle/ from one skill folder. {again(bundle.folder)}"
+    advice = (
+        "Take a motion and a bundle that were made from one another; for a motion that is newer than the policy, run "
+        "lagoon train SKILL, then lagoon export SKILL."
+    )
     if motion.robot != robot.name or motion.joint_names != robot.joint_names:
         raise BadInputError(
             f"The motion is for robot '{motion.robot}' with joints {', '.join(motion.joint_names)}; expected robot "

@@ -86,9 +86,9 @@ def worker_count(config: PPOConfig) -> int:
         return next(n for n in range(min(cores, config.num_envs), 0, -1) if config.num_envs % n == 0)
     if config.num_envs % config.workers:
         raise BadInputError(
-            f"engine.workers is {config.workers}, which does not divide engine.num_envs = {config.num_envs}; every "
-            f"worker gets the same number. Use train.ppo.num_envs="
-            f"{math.ceil(config.num_envs / config.workers) * config.workers}, or another train.ppo.workers."
+            f"train.workers is {config.workers}, which does not divide train.num_envs = {config.num_envs}; every "
+            f"worker gets the same number. Use train.num_envs="
+            f"{math.ceil(config.num_envs / config.workers) * config.workers}, or another train.workers."
         )
     return config.workers
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lagoon.errors import BadInputError
+from lagoon.errors import BadSettingError
 
 ACTIVATIONS = ("elu", "relu", "silu", "tanh")
 
@@ -108,10 +108,7 @@ class PPOConfig:
 
     def _require(self, name: str, good: bool, expected: str) -> None:
         if not good:
-            raise BadInputError(
-                f"engine.{name} is {getattr(self, name)!r}; expected {expected}. "
-                f"Change it with train.ppo.{name}=VALUE or in configs/train."
-            )
+            raise BadSettingError("PPOConfig", name, getattr(self, name), expected)
 
     @property
     def reward_factor(self) -> float:

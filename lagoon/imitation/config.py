@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from lagoon.engine.config import PPOConfig
-from lagoon.errors import BadInputError
+from lagoon.errors import BadSettingError
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,12 @@ class TaskConfig:
         Raises:
             BadInputError: a value cannot work.
         """
-        if self.history < 0 or not self.lookahead or min(self.lookahead) < 1:
-            raise BadInputError(
-                f"history={self.history}, lookahead={list(self.lookahead)}: expected history >= 0 and "
-                "lookahead frames >= 1."
-            )
+        if self.history < 0:
+            raise BadSettingError("TaskConfig", "history", self.history, "0 or more")
+        if not self.lookahead or min(self.lookahead) < 1:
+            raise BadSettingError("TaskConfig", "lookahead", list(self.lookahead), "one or more frames of at least 1")
         if not 0.0 <= self.start_share <= 1.0:
-            raise BadInputError(f"start_share={self.start_share}: expected a share in [0, 1].")
+            raise BadSettingError("TaskConfig", "start_share", self.start_share, "a share in [0, 1]")
 
 
 @dataclass(frozen=True)

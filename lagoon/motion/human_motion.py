@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lagoon.errors import BadInputError
 from lagoon.motion import npz
 from lagoon.motion.checks import checked_array, checked_fps, checked_quaternions
+from lagoon.motion.skeleton import HEIGHTS, body_height
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,5 +90,27 @@ class HumanMotion:
 
     @staticmethod
     def load(source: Path) -> HumanMotion:
-        """Read npz written by save."""
-        return npz.load(source, HumanMotion)
+        """Read npz written by save, or by hand.
+
+        Raises:
+            BadInputError: there is no such file, or it holds no valid motion of a person measured in metres.
+            CorruptFileError: it is not a readable npz, or lacks a field.
+        """
+        writer = "lagoon generate COMMAND"
+        motion = npz.load(source, HumanMotion, writer)
+        height = body_height(motion.joint_names, motion.joint_pos_w)
+        if height is not None and not HEIGHTS[0] <= height <= HEIGHTS[1]:
+            raise BadInputError(
+                f"{source}: the person measures {height:.3g} m from foot to head along the bones; expected "
+                f"{HEIGHTS[0]:g} to {HEIGHTS[1]:g} m.{_unit_guess(height)} Convert joint_pos_w to metres, or write the "
+                f"file again with: {writer}"
+            )
+        return motion
+
+
+def _unit_guess(height: float) -> str:
+    """Name the unit in which a number would be a person's height."""
+    for name, size in (("centimetres", 0.01), ("millimetres", 0.001), ("inches", 0.0254), ("feet", 0.3048)):
+        if 1.2 <= height * size <= 2.3:
+            return f" This looks like {name}."
+    return ""

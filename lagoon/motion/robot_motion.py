@@ -104,7 +104,7 @@ class RobotMotion:
     @staticmethod
     def load(source: Path) -> RobotMotion:
         """Read npz written by save."""
-        return npz.load(source, RobotMotion)
+        return npz.load(source, RobotMotion, "lagoon retarget SKILL")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,11 @@ HumanML3D, which takes the first 22 joints of SMPL (Guo et al. 2022; Loper et al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 JOINT_NAMES: tuple[str, ...] = (
     "pelvis",
     "left_hip",
@@ -46,3 +51,23 @@ MIRROR: tuple[int, ...] = tuple(
     for name in JOINT_NAMES
 )
 """Index of each joint's mirror image: ``joint_pos[:, MIRROR]`` swaps left and right."""
+
+HEIGHTS = (0.5, 3.0)
+"""Length [m] of the line pelvis, spine, neck, head plus leg that a person may have; catches other units than metres."""
+_LINE = ("left_foot", "left_ankle", "left_knee", "left_hip", "pelvis", "spine1", "spine2", "spine3", "neck", "head")
+
+
+def body_height(joint_names: Sequence[str], joint_pos: NDArray[np.float64]) -> float | None:
+    """Return a person's height from foot to head along the bones, which no pose changes; the median over time.
+
+    Args:
+        joint_names: (J,) names.
+        joint_pos: (T, J, 3) positions in any frame and unit.
+
+    Returns:
+        The height in that unit; None if joints of the line are missing.
+    """
+    if not set(_LINE) <= set(joint_names):
+        return None
+    points = joint_pos[:, [list(joint_names).index(name) for name in _LINE]]
+    return float(np.median(np.linalg.norm(np.diff(points, axis=1), axis=-1).sum(axis=1)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
-from lagoon.errors import BadInputError, unknown_name
+from lagoon.errors import BadSettingError, unknown_name
 
 MORPHOLOGY_CHOICES = ("auto", "upright", "four_legged")
 
@@ -110,21 +110,22 @@ class RetargetConfig:
             BadInputError: unknown morphology, or a number out of range; the text names the field.
         """
         if self.morphology not in MORPHOLOGY_CHOICES:
-            raise unknown_name("Morphology", self.morphology, MORPHOLOGY_CHOICES, "Choose one with morphology=NAME.")
+            hint = "Choose one with retarget.morphology=NAME."
+            raise unknown_name("Morphology", self.morphology, MORPHOLOGY_CHOICES, hint)
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name == "morphology" or value is None:
                 continue
             if not math.isfinite(value) or value < 0:
-                raise BadInputError(f"retarget.{item.name} is {value}; expected a number of 0 or more.")
+                raise BadSettingError("RetargetConfig", item.name, value, "a number of 0 or more")
         for name in ("leg_extension", "arm_extension", "crouch_extension", "velocity_share"):
             if not 0.1 <= getattr(self, name) <= 1.0:
-                raise BadInputError(f"retarget.{name} is {getattr(self, name)}; expected a share in [0.1, 1].")
+                raise BadSettingError("RetargetConfig", name, getattr(self, name), "a share in [0.1, 1]")
         if self.speed is not None and not 0.2 <= self.speed <= 2.0:
-            raise BadInputError(f"retarget.speed is {self.speed}; expected a share in [0.2, 2], or null.")
+            raise BadSettingError("RetargetConfig", "speed", self.speed, "a share in [0.2, 2], or null")
         for name in ("passes", "iterations"):
             if getattr(self, name) < 1:
-                raise BadInputError(f"retarget.{name} is {getattr(self, name)}; expected at least 1.")
+                raise BadSettingError("RetargetConfig", name, getattr(self, name), "at least 1")
         for name in ("sit_seconds", "rise_seconds", "step_seconds", "blend_seconds", "hold_start", "hold_end"):
             if getattr(self, name) < 0.1:
-                raise BadInputError(f"retarget.{name} is {getattr(self, name)} s; expected at least 0.1 s.")
+                raise BadSettingError("RetargetConfig", name, getattr(self, name), "at least 0.1 s")

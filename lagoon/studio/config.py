@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lagoon.errors import BadInputError
+from lagoon.errors import BadSettingError
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,16 @@ class PreviewConfig:
             BadInputError: a value is out of range.
         """
         if not 1.0 <= self.fps <= 60.0:
-            raise BadInputError(f"preview.fps is {self.fps}; expected 1 to 60 Hz.")
-        if self.column_width % 16 or self.column_width < 160 or self.column_height % 16 or self.column_height < 160:
-            raise BadInputError(
-                f"preview.column_width and column_height are {self.column_width} and {self.column_height}; "
-                "expected multiples of 16, at least 160."
-            )
+            raise BadSettingError("PreviewConfig", "fps", self.fps, "1 to 60 Hz")
+        for name in ("column_width", "column_height"):
+            if getattr(self, name) % 16 or getattr(self, name) < 160:
+                raise BadSettingError("PreviewConfig", name, getattr(self, name), "a multiple of 16, at least 160")
         if not 1 <= self.supersample <= 4:
-            raise BadInputError(f"preview.supersample is {self.supersample}; expected 1 to 4.")
+            raise BadSettingError("PreviewConfig", "supersample", self.supersample, "1 to 4")
         if not 0 <= self.quality <= 51:
-            raise BadInputError(f"preview.quality is {self.quality}; expected 0 to 51.")
+            raise BadSettingError("PreviewConfig", "quality", self.quality, "0 to 51")
         if not 1 <= self.poster_frames <= 24:
-            raise BadInputError(f"preview.poster_frames is {self.poster_frames}; expected 1 to 24.")
+            raise BadSettingError("PreviewConfig", "poster_frames", self.poster_frames, "1 to 24")
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,15 @@ class PlayConfig:
         Raises:
             BadInputError: a value is out of range.
         """
+        if not self.host.strip():
+            raise BadSettingError("PlayConfig", "host", self.host, "an address such as 127.0.0.1, or 0.0.0.0 for all")
         if not 1 <= self.port <= 65535:
-            raise BadInputError(f"play.port is {self.port}; expected 1 to 65535, for example port=8080.")
+            raise BadSettingError("PlayConfig", "port", self.port, "1 to 65535, for example 8080")
         if not 1.0 <= self.fps <= 120.0:
-            raise BadInputError(f"play.fps is {self.fps}; expected 1 to 120 Hz.")
+            raise BadSettingError("PlayConfig", "fps", self.fps, "1 to 120 Hz")
         if not 0.1 <= self.human_scale <= 2.0:
-            raise BadInputError(f"play.human_scale is {self.human_scale}; expected 0.1 to 2.")
-        if self.pause_at_end < 0 or self.spacing <= 0:
-            raise BadInputError(
-                f"play.pause_at_end is {self.pause_at_end} and play.spacing {self.spacing}; "
-                "expected 0 or more, and more than 0."
-            )
+            raise BadSettingError("PlayConfig", "human_scale", self.human_scale, "0.1 to 2")
+        if self.pause_at_end < 0:
+            raise BadSettingError("PlayConfig", "pause_at_end", self.pause_at_end, "0 or more")
+        if self.spacing <= 0:
+            raise BadSettingError("PlayConfig", "spacing", self.spacing, "more than 0")

@@ -1,7 +1,7 @@
 """Settings of the text-to-motion stage, as plain data.
 
-What enters: values from configs/text2motion/*.yaml or keyword arguments. What leaves: frozen, validated
-dataclasses that generate.py and train.py take. Imports nothing heavy.
+What enters: values from the section ``generate``, from configs/text2motion/train/, or keyword arguments. What
+leaves: frozen, validated dataclasses that generate.py and train.py take. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lagoon.errors import BadInputError, unknown_name
+from lagoon.errors import BadSettingError, unknown_name
 
 FPS = 20.0
 """Frame rate of every motion this stage reads or makes [Hz]."""
@@ -25,7 +25,7 @@ DATA_SETS = ("permissive", "authored", "restricted")
 
 def _require(ok: bool, owner: str, name: str, value: object, expected: str) -> None:
     if not ok:
-        raise BadInputError(f"{owner}.{name} is {value}; expected {expected}. Set it with {name}=VALUE.")
+        raise BadSettingError(owner, name, value, expected)
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class GenerateConfig:
             BadInputError: a value is outside its range.
         """
         owner = "GenerateConfig"
-        _require(bool(self.generator), owner, "generator", repr(self.generator), "a name or package.module:Class")
-        _require(bool(self.model), owner, "model", repr(self.model), "a model name or a folder")
+        _require(bool(self.generator), owner, "generator", self.generator, "a name or package.module:Class")
+        _require(bool(self.model), owner, "model", self.model, "a model name or a folder")
         ok = self.duration is None or MIN_SECONDS <= self.duration <= MAX_SECONDS
         _require(ok, owner, "duration", self.duration, f"null or {MIN_SECONDS} to {MAX_SECONDS} seconds")
         _require(0.0 <= self.guidance <= 10.0, owner, "guidance", self.guidance, "0 to 10")

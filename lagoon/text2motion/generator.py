@@ -13,22 +13,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
 from lagoon.errors import BadInputError, LagoonError, MissingExtraError, RefusedCommandError
 from lagoon.motion.human_motion import HumanMotion
-from lagoon.motion.skeleton import JOINT_NAMES
+from lagoon.motion.skeleton import HEIGHTS, JOINT_NAMES, body_height
 from lagoon.progress import Progress, silent
 from lagoon.text2motion.config import FPS, GenerateConfig
 from lagoon.text2motion.gate import Reading
 
 T = TypeVar("T")
 
-HEIGHTS = (0.5, 3.0)
-"""Length [m] of the line pelvis, spine, neck, head plus leg that a person may have; catches other units than metres."""
 FLOOR = 0.25
 """Largest distance [m] between the floor and the lowest joint of the whole motion."""
-_LINE = ("left_foot", "left_ankle", "left_knee", "left_hip", "pelvis", "spine1", "spine2", "spine3", "neck", "head")
 
 
 @dataclass(frozen=True)
@@ -114,9 +109,8 @@ def title(name: str, kind: type) -> str:
 
 def _check_body(owner: str, motion: HumanMotion) -> None:
     """Catch centimetres, and a floor that is not at zero."""
-    points = np.stack([motion.joint(joint) for joint in _LINE])
-    height = float(np.median(np.linalg.norm(np.diff(points, axis=0), axis=-1).sum(axis=0)))
-    if not HEIGHTS[0] <= height <= HEIGHTS[1]:
+    height = body_height(motion.joint_names, motion.joint_pos_w)
+    if height is None or not HEIGHTS[0] <= height <= HEIGHTS[1]:
         raise BadInputError(
             f"{owner} returned a person who measures {height:.3g} m from foot to head along the bones; expected "
             f"{HEIGHTS[0]:g} to {HEIGHTS[1]:g} m. Give positions in metres."

@@ -1,5 +1,6 @@
 import dataclasses
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -58,12 +59,29 @@ def test_a_section_has_one_class_in_every_verb() -> None:
     assert set(sections) == {"generate", "import_", "retarget", "train", "evaluate", "preview", "play", "deploy"}
 
 
-@pytest.mark.parametrize(("section", "preset"), [pair for pair in PRESETS if pair[0] in (*VERBS,)])
+@pytest.mark.parametrize(("section", "preset"), PRESETS)
 def test_every_preset_composes(section: str, preset: str) -> None:
     config = load_verb(section).config
     composed = compose_config(section, config, [f"{section}={preset}"])
     raw = yaml.safe_load((ROOT / "configs" / section / f"{preset}.yaml").read_text()) or {}
     assert all(composed.values[section][key] == value for key, value in raw.items() if not isinstance(value, dict))
+
+
+def test_every_file_in_configs_is_read_by_something() -> None:
+    """A preset nobody can name, or a verb's file without a verb, would be edited in vain."""
+    sections = {field.name for name in VERBS for field in dataclasses.fields(load_verb(name).config)}
+    mains = r'data_dir\("configs"\)((?: / "\w+")*)\), config_name="(\w+)"'
+    texts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "lagoon").rglob("*.py"))
+    opened = {"/".join([*re.findall(r"\w+", folder), name]) for folder, name in re.findall(mains, texts)}
+    orphans = []
+    for path in sorted((ROOT / "configs").rglob("*")):
+        if path.is_dir():
+            continue
+        name = path.relative_to(ROOT / "configs").with_suffix("")
+        read = str(name).replace("_", " ") in VERBS or str(name.parent) in sections or str(name) in opened
+        if path.suffix != ".yaml" or not read:
+            orphans.append(path.relative_to(ROOT).as_posix())
+    assert orphans == []
 
 
 def test_short_names_used_in_the_documentation_stay_unique() -> None:

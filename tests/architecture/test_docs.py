@@ -33,6 +33,12 @@ def test_a_documented_make_target_exists(page: str, line: str) -> None:
     assert shlex.split(line, comments=True)[1] in TARGETS, f"{page}: {line}"
 
 
+def test_advice_to_train_longer_is_longer_than_the_default() -> None:
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    found = re.findall(r"train\.total_steps=([\d.e]+)", text)
+    assert found and all(float(steps) > cli.load_verb("train").config().train.ppo.total_steps for steps in found)
+
+
 def test_verbs_and_targets_mentioned_in_prose_exist() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lagoon.cli.compose import compose_config
+from lagoon.cli.compose import compose_config, is_setting
 from lagoon.errors import BadInputError
 
 
@@ -70,7 +70,19 @@ def test_values_come_from_dataclass_then_file_then_overrides(configs: Path) -> N
     composed = compose_config("try", Config, ["section.scale=2", "section=wide", "section.deep.minutes=5"], configs)
     assert composed.config == Config(seed=5, section=Section(deep=Deep(minutes=5.0), widths=(64, 64), scale=2.0))
     assert composed.given == {"section.scale", "section.deep.minutes"}
+    assert composed.typed == (
+        ("section.scale", "section.scale=2"),
+        ("section", "section=wide"),
+        ("section.deep.minutes", "section.deep.minutes=5"),
+    )
     assert composed.values["section"]["widths"] == [64, 64]
+
+
+def test_a_text_that_reads_like_a_setting_is_told_apart() -> None:
+    assert all(
+        is_setting(text, Config) for text in ("seed=3", "section=wide", "section.minutes=", "section.deep.way=x")
+    )
+    assert not any(is_setting(text, Config) for text in ("seed", "wave = hello", "x=1", "=", "say seed=3", ""))
 
 
 def test_names_in_the_middle_may_be_left_out(configs: Path) -> None:

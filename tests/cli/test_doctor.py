@@ -27,9 +27,8 @@ def test_a_missing_package_gives_the_line_to_type(
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert f"To do: {install_line('retarget,viewer')}\n" in out and out.count("To do:") == 1
-    assert (
-        "Not in order, but optional: retarget, viewer. Without it these verbs cannot run: make, retarget, preview, play."
-    ) in out
+    assert "Not in order, but optional: retarget, viewer. Without it these verbs cannot run: " in out
+    assert "make, retarget, preview, play." in out
 
 
 def test_a_missing_core_package_is_an_error(
@@ -50,9 +49,9 @@ def test_a_machine_without_any_extra_is_told_so_and_is_no_failure(
     monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
-    assert "optional: text2motion, retarget, train, deploy, viewer, OpenGL, ffmpeg." in out
+    assert f"optional: {', '.join(EXTRAS)}, OpenGL, ffmpeg." in out
     assert "make, generate, retarget, train, export, evaluate, preview, play." in out
-    assert f"To do: {install_line('all')}\n" in out and out.count("To do:") == 1
+    assert f"To do: {install_line(','.join(EXTRAS))}\n" in out and out.count("To do:") == 1
     assert "ModuleNotFoundError" not in out and "No module named" not in out
 
 

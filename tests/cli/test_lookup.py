@@ -54,6 +54,19 @@ def test_a_damaged_skill_hides_no_other_but_is_told_when_named(skills: Path) -> 
     folder = Skill.new(skills, "wave hello", "go2").folder
     (folder / "skill.yaml").write_text("[")
     assert find_skill("../up", skills, None).command == "../up"
-    assert len(all_skills(skills)) == 3
-    with pytest.raises(CorruptFileError):
-        find_skill(folder.name, skills, None)
+    found, damaged = all_skills(skills)
+    assert len(found) == 3 and list(damaged) == [folder]
+    for text in (folder.name, "wave hello", str(folder)):
+        with pytest.raises(CorruptFileError, match=r"skill\.yaml cannot be read as a skill record"):
+            find_skill(text, skills, None)
+    with pytest.raises(BadInputError, match=r"Damaged there: wave-hello-b84e317c\.$"):
+        find_skill("hop", skills, None)
+
+
+def test_a_record_that_may_not_be_read_is_damaged_too(skills: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(self: Path, *_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    found, damaged = all_skills(skills)
+    assert found == [] and all("Permission denied" in str(error) for error in damaged.values())

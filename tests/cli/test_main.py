@@ -10,7 +10,7 @@ from lagoon.cli import __main__ as cli
 from lagoon.cli.help import flags_of
 from lagoon.cli.schema import options_of
 from lagoon.errors import LagoonError, RefusedCommandError, StageFailedError
-from lagoon.skill import Skill
+from lagoon.skill import Plan, Skill
 
 
 def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -39,7 +39,7 @@ def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
             "The setting 'train.minuts' does not exist in 'lagoon make'. Nearest: train.ppo.minutes. "
             "All settings: lagoon make --cfg",
         ),
-        (["make", "bow", "seed=-1"], "seed=-1: expected a whole number of 0 or more. Type seed=NUMBER."),
+        (["make", "bow", "seed=-1"], "seed=-1: expected a whole number from 0 to 4294967295. Type seed=NUMBER."),
         (
             ["mkae", "bow"],
             f"The verb 'mkae' is not known. Verbs: {', '.join(cli.VERBS)}. Did you mean 'lagoon make'?",
@@ -51,7 +51,57 @@ def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
         ),
         (
             ["train", "bow"],
-            "There is no skill 'bow' in skills/. There are no skills there yet. Make one: lagoon make \"wave hello\"",
+            "There is no skill 'bow'. The skills folder skills does not exist. Name the one that you mean with "
+            'skills_dir=PATH, or make a first skill: lagoon make "wave hello"',
+        ),
+        (
+            ["train", "skills_dir=/x", "seed=3"],
+            "There is no skill 'skills_dir=/x'. The skills folder skills does not exist. Name the one that you mean "
+            'with skills_dir=PATH, or make a first skill: lagoon make "wave hello". The skill seems to be missing: '
+            "'skills_dir=/x' was taken for it, since it came first. Type: lagoon train SKILL skills_dir=/x seed=3",
+        ),
+        (
+            ["list", "skills_dir=none"],
+            "The skills folder none does not exist. Name the one that you mean with skills_dir=PATH, or make a first "
+            'skill: lagoon make "wave hello"',
+        ),
+        *(
+            (
+                [*words, "skills_dir= "],
+                "skills_dir=' ': expected the name of a folder. Type skills_dir=PATH, or skills_dir=. for the current "
+                "folder.",
+            )
+            for words in (["list"], ["make", "bow"], ["train", "bow"], ["generate", "bow"])
+        ),
+        (
+            ["make", "bow", "seed=4294967296"],
+            "seed=4294967296: expected a whole number from 0 to 4294967295. Type seed=NUMBER.",
+        ),
+        (
+            ["evaluate", "bow", f"seed={10**30}"],
+            f"seed={10**30}: expected whole number | null (default null). Seed of this stage, 0 to 4294967295; null "
+            "takes the one that the motion was generated with. Type seed=VALUE.",
+        ),
+        (
+            ["make", "bow", "train.num_envs=1e30"],
+            "train.ppo.num_envs=1e30: expected whole number (default 256). Environments of the whole run; they are "
+            "split evenly over the workers. Type train.ppo.num_envs=VALUE.",
+        ),
+        *(
+            (["make", "bow", f"{key}={value}"], f"{key} is {value}; expected {expected}. Type {key}=VALUE.")
+            for key, value, expected in (
+                ("train.total_steps", 0, "a whole number of at least 1"),
+                ("train.ppo.total_steps", 0, "a whole number of at least 1"),
+                ("train.history", -1, "0 or more"),
+                ("generate.threshold", 3.0, "-1 to 1"),
+                ("retarget.passes", 0, "at least 1"),
+                ("evaluate.trials", 0, "at least 1"),
+                ("preview.fps", 0.5, "1 to 60 Hz"),
+            )
+        ),
+        (
+            ["play", "bow", "play.host="],
+            "play.host is ''; expected an address such as 127.0.0.1, or 0.0.0.0 for all. Type play.host=VALUE.",
         ),
         (
             ["doctor", "--again"],
@@ -181,8 +231,43 @@ def test_list_shows_commands_as_text(capsys: pytest.CaptureFixture[str], tmp_pat
     Skill.new(tmp_path, "[red]挥手\x1b", "go2").save()
     code, out, _ = _run(capsys, "list", f"skills_dir={tmp_path}")
     assert code == 0 and "[red]挥手" in out and "\x1b" not in out
-    code, out, _ = _run(capsys, "list", f"skills_dir={tmp_path / 'none'}")
-    assert code == 0 and 'Make one: lagoon make "wave hello"' in out
+
+
+def test_list_before_the_first_skill_says_how_to_begin(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert _run(capsys, "list") == (0, 'There are no skills in skills/ yet. Make one: lagoon make "wave hello"\n', "")
+    (tmp_path / "file").touch()
+    code, out, err = _run(capsys, "list", "skills_dir=file")
+    assert (code, out) == (2, "") and "The skills folder file is a file, not a folder." in err
+
+
+def test_list_shows_a_damaged_skill_with_its_fault(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    Skill.new(tmp_path, "bow", "go2").save()
+    broken = Skill.new(tmp_path, "wave hello", "go2")
+    broken.save()
+    (broken.folder / "skill.yaml").write_text("stages: [")
+    code, out, _ = _run(capsys, "list", f"skills_dir={tmp_path}")
+    flat = " ".join(out.split())
+    assert code == 0 and "bow" in out and "damaged" in out
+    assert f"{broken.folder / 'skill.yaml'} cannot be read as a skill record" in flat and "Delete " in flat
+
+
+def test_list_tells_what_is_outdated(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    skill = Skill.new(tmp_path, "bow", "go2")
+    for stage, reads, writes in (
+        ("generate", [], skill.human_path),
+        ("retarget", [skill.human_path], skill.robot_path),
+        ("evaluate", [skill.robot_path], skill.evaluation_path),
+    ):
+        skill.begin(stage, Plan({}, 0, skill.checksums(reads)))
+        writes.write_text(stage)
+        skill.finish(stage, [writes], "PASS" if stage == "evaluate" else "", 1.0)
+    assert "PASS" in _run(capsys, "list", f"skills_dir={tmp_path}")[1]
+    skill.robot_path.write_text("another one")
+    _, out, _ = _run(capsys, "list", f"skills_dir={tmp_path}")
+    assert "PASS" not in out and "outdated" in out
 
 
 def test_a_closed_pipe_is_no_error() -> None:

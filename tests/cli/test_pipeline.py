@@ -168,11 +168,15 @@ def test_a_verdict_of_failure_is_kept_and_shown_again(tmp_path: Path) -> None:
 
 
 def test_a_refused_command_leaves_no_folder(tmp_path: Path) -> None:
-    line = Line(tmp_path / "skills")
+    line = Line(tmp_path / "out" / "skills")
     line.trouble, line.where = RefusedCommandError("unknown"), "generate"
     with pytest.raises(RefusedCommandError):
         line.run()
-    assert not (tmp_path / "skills").exists() or list((tmp_path / "skills").iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+    line.folder.mkdir(parents=True)
+    with pytest.raises(RefusedCommandError):
+        line.run()
+    assert line.folder.is_dir(), "a folder that was there before stays"
 
 
 def test_a_refused_rerun_keeps_the_earlier_files(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,12 @@ import yaml
 from lagoon import bundle
 from lagoon.bundle.playback import write_playback
 from lagoon.cli import __main__ as cli
-from lagoon.cli.config import EvaluateVerb, TrainVerb
-from lagoon.cli.stages import evaluate_stage, train_stage
+from lagoon.cli.config import EvaluateVerb, RetargetVerb, TrainVerb
+from lagoon.cli.stages import evaluate_stage, retarget_stage, train_stage
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.skeleton import JOINT_NAMES
+from lagoon.paths import sha256_of
 from lagoon.robot import load_robot
 from lagoon.skill import Skill
 
@@ -129,7 +131,7 @@ def test_a_motion_cut_short_is_refused_by_name(capsys: pytest.CaptureFixture[str
     path = _skill(skills).robot_path
     path.write_bytes(path.read_bytes()[:500])
     code, _, err = _run(capsys, "evaluate", skills)
-    assert code == 2 and "robot.npz cannot be read as an npz file" in err and "Delete it" in err
+    assert code == 2 and "robot.npz cannot be read as an npz file" in err and "delete it" in err
 
 
 def test_a_full_disk_leaves_no_half_evaluation(
@@ -170,6 +172,61 @@ def test_play_hands_over_what_there_is(
     assert (robot.name, config.port) == ("go2", 9000)
     shutil.rmtree(_skill(skills).bundle_folder)
     assert _run(capsys, "play", skills)[0] == 0 and seen[1][2] is None
+
+
+def _replace_motion(skill: Skill) -> None:
+    """As long as before, so that only its checksum tells it from the one that the bundle follows."""
+    motion = RobotMotion.load(skill.robot_path)
+    replace(motion, joint_pos=motion.joint_pos + 0.01).save(skill.robot_path)
+
+
+def test_no_verb_runs_a_bundle_against_another_motion(
+    capsys: pytest.CaptureFixture[str], skills: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lagoon.studio import play
+
+    skill, seen = _skill(skills), list[tuple]()
+    monkeypatch.setattr(play, "serve", lambda *given: seen.append(given))
+    checksum, real = sha256_of(skill.robot_path), bundle.load
+    monkeypatch.setattr(bundle, "load", lambda *given: replace(real(*given), motion_sha256=checksum))
+    assert _run(capsys, "evaluate", skills, "evaluate.trials=2")[0] == 0
+    assert _run(capsys, "preview", skills, "preview.video=false")[0] == 0
+    assert "PASS" in skill.preview_path.read_text(encoding="utf-8")
+    assert _run(capsys, "play", skills)[0] == 0 and seen[-1][2] is not None
+    _replace_motion(skill)
+    code, _, err = _run(capsys, "evaluate", skills, "evaluate.trials=2")
+    assert code == 2 and "follows another motion than" in err and "Train on it and export: lagoon train " in err
+    code, out, err = _run(capsys, "preview", skills, "preview.video=false")
+    assert (code, err) == (0, "") and "the policy is left out: " in out
+    assert "PASS" not in skill.preview_path.read_text(encoding="utf-8")
+    code, out, _ = _run(capsys, "play", skills)
+    assert code == 0 and "The policy is left out: " in out and seen[-1][2] is None and seen[-1][1] is not None
+
+
+def test_a_verdict_about_another_policy_is_not_shown(capsys: pytest.CaptureFixture[str], skills: Path) -> None:
+    skill = _skill(skills)
+    assert _run(capsys, "evaluate", skills, "evaluate.trials=2")[0] == 0
+    found = json.loads(skill.evaluation_path.read_text())
+    skill.evaluation_path.write_text(json.dumps(found | {"policy_sha256": "0" * 64}))
+    assert _run(capsys, "preview", skills, "preview.video=false")[0] == 0
+    assert "PASS" not in skill.preview_path.read_text(encoding="utf-8")
+    skill.evaluation_path.write_text("{")
+    code, out, _ = _run(capsys, "evaluate", skills, "evaluate.trials=2")
+    assert code == 0 and "(damaged: evaluation.json)" in out
+    assert json.loads(skill.evaluation_path.read_text())["policy_sha256"] == found["policy_sha256"]
+
+
+def test_a_damaged_motion_of_the_users_own_is_refused_not_overwritten(
+    capsys: pytest.CaptureFixture[str], skills: Path
+) -> None:
+    skill = _skill(skills)
+    plan = retarget_stage(RetargetVerb().retarget, 0).plan(skill)
+    skill.begin("retarget", plan)
+    skill.finish("retarget", [skill.robot_path], "", 1.0)
+    skill.robot_path.write_bytes(skill.robot_path.read_bytes()[:500])
+    code, _, err = _run(capsys, "retarget", skills)
+    assert code == 2 and f"{skill.robot_path} cannot be read as an npz file" in err and err.count("\n") == 1
+    assert skill.robot_path.stat().st_size == 500
 
 
 def test_how_often_to_save_does_not_make_a_training_stale(skills: Path) -> None:

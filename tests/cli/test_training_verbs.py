@@ -1,8 +1,10 @@
 """train and export on a real, tiny training: one iteration of eight robots that stand."""
 
+import shlex
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,8 +91,75 @@ def test_a_corrupted_checkpoint_is_refused_by_name(capsys: pytest.CaptureFixture
     before = (skill.bundle_folder / "policy.onnx").read_bytes()
     code = cli.main(["export", "stand still", f"skills_dir={skill.folder.parent}"])
     err = capsys.readouterr().err
-    assert code == 2 and weights.stem in err and "Delete this checkpoint" in err and err.count("\n") == 1
+    assert code == 2 and f"{weights} is damaged" in err and f"lagoon train {skill.folder} " in err
+    assert err.count("\n") == 1 and "train.ppo.total_steps=64" in err
     assert (skill.bundle_folder / "policy.onnx").read_bytes() == before
+
+
+def _damage(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_is_used(
+    capsys: pytest.CaptureFixture[str], skill: Skill
+) -> None:
+    words = ["train", "stand still", f"skills_dir={skill.folder.parent}", *TINY, "train.checkpoint_seconds=0"]
+    assert cli.main([*words, "train.total_steps=128"]) == 0
+    last = skill.train_folder / "checkpoints" / "step_000000000128.safetensors"
+    assert last.exists() and (last.parent / "step_000000000064.json").exists()
+    _damage(last)
+    capsys.readouterr()
+    assert cli.main([*words, "train.total_steps=128"]) == 0
+    out, err = capsys.readouterr()
+    assert "(damaged: train/checkpoints/step_000000000128.safetensors)" in out and err == ""
+    assert "step_000000000128.safetensors; using step_000000000064.json instead" in out
+    assert "going on from step 64 (step_000000000064.json)" in out and "edited by hand" not in out
+    assert (skill.train_folder / "damaged" / last.name).exists() and last.exists()
+    assert cli.main([*words, "train.total_steps=128"]) == 0 and "unchanged, kept" in capsys.readouterr().out
+
+
+def test_when_all_checkpoints_are_damaged_one_paragraph_says_so(
+    capsys: pytest.CaptureFixture[str], skill: Skill
+) -> None:
+    words = ["train", "stand still", f"skills_dir={skill.folder.parent}", *TINY, "train.checkpoint_seconds=0"]
+    assert cli.main([*words, "train.total_steps=128"]) == 0
+    folder = skill.train_folder / "checkpoints"
+    for path in folder.glob("*.json"):
+        _damage(path)
+    capsys.readouterr()
+    assert cli.main([*words, "train.total_steps=128"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and f"All checkpoints in {folder} are damaged: " in err
+    assert "step_000000000128.json, step_000000000064.json" in err and err.endswith(" --again\n")
+    again = shlex.split(err[err.index("lagoon train") :])
+    assert cli.main(again[1:]) == 0
+
+
+def test_a_motion_that_changed_after_the_training_is_not_exported(
+    capsys: pytest.CaptureFixture[str], skill: Skill
+) -> None:
+    before = (skill.bundle_folder / "policy.onnx").read_bytes()
+    motion = RobotMotion.load(skill.robot_path)
+    replace(motion, joint_pos=motion.joint_pos + 0.01).save(skill.robot_path)
+    for words in (["export"], ["export", "--again"]):
+        assert cli.main([words[0], str(skill.folder), *words[1:]]) == 2
+        err = capsys.readouterr().err
+        assert f"robot.npz changed after the training of {skill.folder}" in err and err.count("\n") == 1
+        assert f"Train on it first: lagoon train {skill.folder} " in err
+    assert (skill.bundle_folder / "policy.onnx").read_bytes() == before
+    code = cli.main(["evaluate", str(skill.folder), "evaluate.trials=2"])
+    err = capsys.readouterr().err
+    assert code == 2 and "follows another motion than" in err and f"&& lagoon export {skill.folder}" in err
+    motion.save(skill.robot_path)
+    assert cli.main(["export", str(skill.folder)]) == 0
+
+
+def test_a_damaged_bundle_is_exported_anew(capsys: pytest.CaptureFixture[str], skill: Skill) -> None:
+    _damage(skill.bundle_folder / "policy.onnx")
+    assert cli.main(["export", str(skill.folder)]) == 0
+    assert "export: policy to a bundle for the robot (damaged: bundle/policy.onnx)" in capsys.readouterr().out
 
 
 def test_changed_settings_start_afresh_and_keep_the_earlier_training(

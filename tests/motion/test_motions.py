@@ -1,5 +1,9 @@
 """The two motion types: validation, files, velocities, time."""
 
+import pickle
+import shutil
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -7,14 +11,17 @@ from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.robot_motion import RobotMotion, resample, velocity
 from lagoon.motion.rotations import quat_from_rotvec, quat_from_yaw
-from lagoon.motion.skeleton import BONES, JOINT_NAMES, MIRROR, PARENTS
+from lagoon.motion.skeleton import BONES, JOINT_NAMES, MIRROR, PARENTS, body_height
+
+STAND = np.stack([np.zeros(22), np.zeros(22), np.linspace(0.0, 1.7, 22)], axis=1)
+"""One joint above the other: 2.0 m along the bones from foot to head."""
 
 
 def human(frames=5, **changes):
     values = {
         "fps": 20.0,
         "joint_names": JOINT_NAMES,
-        "joint_pos_w": np.zeros((frames, len(JOINT_NAMES), 3)),
+        "joint_pos_w": np.tile(STAND, (frames, 1, 1)),
         "text": "wave \U0001f44b",
         "source": {"model": "m", "seed": "3"},
     }
@@ -66,6 +73,90 @@ def test_a_cut_file_is_refused_by_name(tmp_path):
     path.write_bytes(path.read_bytes()[:200])
     with pytest.raises(CorruptFileError, match=r"human\.npz cannot be read"):
         HumanMotion.load(path)
+
+
+def _edited(path, **changes):
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    np.savez(path, **{name: value for name, value in {**arrays, **changes}.items() if value is not None})
+
+
+def test_no_file_is_read_by_unpickling_and_nobody_is_told_to(tmp_path):
+    good, path = tmp_path / "good.npz", tmp_path / "human.npz"
+    human().save(good)
+    objects = {"joint_pos_w": np.array([{"a": 1}], dtype=object)}
+    damaged = bytearray(good.read_bytes())
+    with zipfile.ZipFile(good) as archive:
+        info = archive.getinfo("joint_pos_w.npy")
+    damaged[info.header_offset + 30 + len(info.filename) + info.compress_size // 2] ^= 0xFF
+
+    def write_objects():
+        path.write_bytes(good.read_bytes())
+        _edited(path, **objects)
+
+    writers = {
+        "objects": write_objects,
+        "text": lambda: path.write_text("not an npz"),
+        "pickle": lambda: path.write_bytes(pickle.dumps({"a": 1})),
+        "one array": lambda: (np.save(tmp_path / "one.npy", np.zeros(3)), shutil.copy(tmp_path / "one.npy", path)),
+        "empty": lambda: path.write_bytes(b""),
+        "a byte": lambda: path.write_bytes(bytes(damaged)),
+    }
+    for name, write in writers.items():
+        write()
+        with pytest.raises(CorruptFileError) as caught:
+            HumanMotion.load(path)
+        text = str(caught.value)
+        assert str(path) in text and "delete it and write it again with: lagoon generate COMMAND" in text, name
+        assert "pickle" not in text and "load it unsafely" not in text, name
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"joint_pos_w": np.full((5, 22, 3), np.nan)}, "holds a value that is not finite, first in frame 0"),
+        ({"joint_pos_w": np.zeros((5, 3, 3))}, "has shape"),
+        ({"fps": np.array("fast")}, "holds values of a wrong type"),
+        ({"fps": np.array([20.0, 20.0])}, "holds values of a wrong type"),
+        ({"joint_names": np.array(3)}, "holds values of a wrong type"),
+        ({"source": np.array("{")}, "the field 'source' is no JSON"),
+        ({"source": np.array("3")}, "holds values of a wrong type"),
+        ({"fps": None}, "lacks the field 'fps'"),
+    ],
+)
+def test_a_bad_value_in_a_file_is_told_with_the_file_and_the_next_step(tmp_path, changes, words):
+    path = tmp_path / "human.npz"
+    human().save(path)
+    _edited(path, **changes)
+    with pytest.raises((BadInputError, CorruptFileError)) as caught:
+        HumanMotion.load(path)
+    assert str(path) in str(caught.value) and words in str(caught.value), str(caught.value)
+    assert str(caught.value).endswith("write it again with: lagoon generate COMMAND")
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (100.0, " This looks like centimetres."),
+        (1000.0, " This looks like millimetres."),
+        (1 / 0.3048, " This looks like feet."),
+        (1 / 0.0254, " This looks like inches."),
+        (0.001, ""),
+    ],
+)
+def test_a_motion_in_another_unit_than_metres_is_refused(tmp_path, factor, words):
+    path = tmp_path / "human.npz"
+    human(joint_pos_w=np.tile(factor * STAND, (5, 1, 1))).save(path)
+    with pytest.raises(BadInputError) as caught:
+        HumanMotion.load(path)
+    assert f"expected 0.5 to 3 m.{words} Convert joint_pos_w to metres" in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_the_height_follows_the_bones_in_any_pose():
+    turned = STAND[:, [2, 0, 1]] + [3.0, -2.0, 0.4]
+    assert body_height(JOINT_NAMES, np.tile(turned, (4, 1, 1))) == pytest.approx(body_height(JOINT_NAMES, STAND[None]))
+    assert body_height(("pelvis",), np.zeros((4, 1, 3))) is None
 
 
 def test_a_file_of_another_kind_names_the_missing_field(tmp_path):

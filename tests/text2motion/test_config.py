@@ -18,7 +18,7 @@ from lagoon.text2motion import config
     [{"duration": 0.1}, {"duration": 60.0}, {"top_p": 0.0}, {"temperature": 0.0}, {"candidates": 0}, {"model": ""}],
 )
 def test_values_out_of_range_are_refused_by_name(values):
-    with pytest.raises(BadInputError, match=rf"GenerateConfig\.{next(iter(values))} is .*expected"):
+    with pytest.raises(BadInputError, match=rf"^GenerateConfig\.{next(iter(values))} is .*expected"):
         config.GenerateConfig(**values)
 
 
@@ -34,8 +34,6 @@ def test_width_must_split_over_heads():
 
 def test_yaml_holds_exactly_the_fields():
     folder = data_dir("configs") / "text2motion"
-    generate = yaml.safe_load((folder / "default.yaml").read_text())
-    assert config.GenerateConfig(**generate) == config.GenerateConfig()
     train = yaml.safe_load((folder / "train" / "small.yaml").read_text())
     model = config.ModelConfig(**train.pop("model"))
     names = {f.name for f in dataclasses.fields(config.TrainConfig)} - {"model"}

@@ -1,0 +1,61 @@
+"""Where an interrupted or damaged training goes on.
+
+What enters: a skill's training folder. What leaves: the checkpoint to go on from, with damaged ones out of the
+way, or an error that names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lagoon.cli.lines import stage_line
+from lagoon.errors import CorruptFileError
+from lagoon.skill import Skill
+
+
+def first_whole(skill: Skill, say: Callable[[str], None]) -> Any:
+    """Return the newest whole Checkpoint of a skill, None where there is none; tell which one it is.
+
+    Newer ones that are damaged are moved to ``train/damaged``.
+
+    Raises:
+        CorruptFileError: there are checkpoints, and all are damaged.
+    """
+    from lagoon.engine.checkpoint import checkpoint_paths, load_checkpoint
+
+    folder = skill.train_folder / "checkpoints"
+    found, damaged = None, dict[Path, Path]()
+    for path in reversed(checkpoint_paths(folder)):
+        try:
+            found = load_checkpoint(path)
+            break
+        except CorruptFileError as error:
+            damaged[path] = damaged_file(path, error)
+    names = ", ".join(file.name for file in damaged.values())
+    if damaged and found is None:
+        raise CorruptFileError(
+            f"All checkpoints in {folder} are damaged: {names}. There is none to go on from. Train from the start "
+            f"(what is there is kept in train-previous/): {stage_line(skill, 'train')} --again"
+        )
+    for path in damaged:
+        _set_aside(path, skill.train_folder / "damaged")
+    if damaged and found is not None:
+        say(f"  damaged, moved to {skill.train_folder / 'damaged'}: {names}; using {found.path.name} instead")
+    if found is not None and not found.facts.get("finished"):
+        say(f"  going on from step {found.facts['step']:,} ({found.path.name})")
+    return found
+
+
+def damaged_file(path: Path, error: CorruptFileError) -> Path:
+    """Return which of a checkpoint's two files an error is about."""
+    data = path.with_suffix(".safetensors")
+    return data if str(data) in str(error) else path
+
+
+def _set_aside(path: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for file in (path, path.with_suffix(".safetensors")):
+        if file.exists():
+            file.replace(folder / file.name)
