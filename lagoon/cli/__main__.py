@@ -77,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _report(
                 f"The package '{error.name}' is not installed, and nothing in lagoon works without it. Install lagoon "
                 f"with what it needs: {install_line()}",
-                LagoonError.exit_code,
+                1 if words[:1] == ["doctor"] else LagoonError.exit_code,  # That is doctor's verdict, see there.
             )
         cause = " ".join(f"{type(error).__name__}: {error}".split())
         return _report(

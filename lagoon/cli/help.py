@@ -40,8 +40,9 @@ def overview(verbs: Sequence[Verb]) -> str:
     lines += [f"  {verb.name:<12} {verb.purpose}" for verb in verbs]
     lines += [
         "",
-        "lagoon VERB --help tells more. Exit codes: 0 done, 1 evaluation FAIL, 2 bad input or a missing part,",
-        "3 command refused, 130 stopped by Ctrl-C. LAGOON_DEBUG=1 shows Python tracebacks.",
+        "lagoon VERB --help tells more. Exit codes: 0 done, 1 evaluation FAIL (doctor: a required part is",
+        "missing), 2 bad input or a missing part, 3 command refused, 130 stopped by Ctrl-C. LAGOON_DEBUG=1 shows",
+        "Python tracebacks.",
     ]
     return "\n".join(lines)
 

@@ -11,9 +11,9 @@ from lagoon.paths import data_dir
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"trials": 0}, "trials is 0; expected at least 1.*evaluate.trials=VALUE"),
+        ({"trials": 0}, "^EvaluateConfig\\.trials is 0; expected at least 1\\. Set it with trials=VALUE\\."),
         ({"threads": -1}, "threads is -1"),
-        ({"physics": "moon"}, "physics is moon; expected checking or training"),
+        ({"physics": "moon"}, "physics is 'moon'; expected checking or training"),
         ({"friction": (1.0, 0.5)}, "friction is .*the lower one first"),
         ({"friction": (0.5,)}, "two numbers"),
         ({"gain_scale": (0.0, 1.0)}, "gain_scale is .*factors above 0"),

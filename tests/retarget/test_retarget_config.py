@@ -22,5 +22,5 @@ def test_an_unknown_morphology_is_refused_with_the_known_ones():
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(field, value):
-    with pytest.raises(BadInputError, match=f"retarget.{field}"):
+    with pytest.raises(BadInputError, match=rf"^RetargetConfig\.{field} is .*; expected "):
         dataclasses.replace(RetargetConfig(), **{field: value})
