@@ -17,7 +17,7 @@ def _call(*words: str) -> Call:
     arguments = split(words[1:], words[0], takes_text=True)
     config = MakeVerb if words[0] == "make" else EvaluateVerb
     composed = compose_config(words[0], config, arguments.overrides)
-    return Call(arguments.text or "", composed.config, composed.given, False, ("lagoon", *words), composed.typed)
+    return Call(arguments.text or "", composed.config, composed.given, words=("lagoon", *words), typed=composed.typed)
 
 
 def _skill(folder: Path, call: Call, seed: int = 0) -> Skill:
