@@ -8,7 +8,7 @@ import yaml
 
 from lagoon.cli.__main__ import VERBS, load_verb
 from lagoon.cli.compose import compose_config
-from lagoon.cli.schema import build, default_of, field_docs, options_of, to_plain
+from lagoon.cli.schema import build, default_of, field_docs, options_of, setting_name, to_plain
 
 ROOT = Path(__file__).parents[2]
 CONFIG_MODULES = sorted(
@@ -69,7 +69,7 @@ def test_every_preset_composes(section: str, preset: str) -> None:
 
 def test_every_file_in_configs_is_read_by_something() -> None:
     """A preset nobody can name, or a verb's file without a verb, would be edited in vain."""
-    sections = {field.name for name in VERBS for field in dataclasses.fields(load_verb(name).config)}
+    sections = {setting_name(field.name) for name in VERBS for field in dataclasses.fields(load_verb(name).config)}
     mains = r'data_dir\("configs"\)((?: / "\w+")*)\), config_name="(\w+)"'
     texts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "lagoon").rglob("*.py"))
     opened = {"/".join([*re.findall(r"\w+", folder), name]) for folder, name in re.findall(mains, texts)}
