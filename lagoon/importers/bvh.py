@@ -157,7 +157,7 @@ def _hierarchy(lines: Lines, end: int) -> list[_Joint]:
 
 def _channels(lines: Lines, take: Callable[[int, str, int], list[str]], line: int) -> tuple[str, ...]:
     count = take(1, "CHANNELS", line)[0]
-    if not count.isdecimal() or not 0 <= int(count) <= 6:
+    if count not in tuple("0123456"):
         raise lines.error(line, f"CHANNELS {short(count)}; expected a number from 0 to 6.", _EXPORT)
     names = tuple(name.lower() for name in take(int(count), "CHANNELS", line))
     for name in names:

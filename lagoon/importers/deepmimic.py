@@ -56,6 +56,11 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     frames = frames_of(read_lines(path), WIDTH, "DeepMimic's humanoid")
     notes: list[str] = []
     fps, times = rate_of(frames[:, 0], "the first number of each frame")
+    odd = _odd_quaternions(frames)
+    if odd:
+        notes.append(
+            f"Quaternions whose length is off by a tenth or more, in {odd} of {len(frames)} frames: made unit."
+        )
     pos = _positions(frames)
     if times is not None:
         pos = even(pos, times, float(fps.value))
@@ -96,10 +101,10 @@ def frames_of(lines: Lines, width: int, whose: str) -> Array:
         if not isinstance(frame, list) or not all(type(value) in (int, float) for value in frame):
             raise CorruptFileError(f"{name}: frame {i} is no list of numbers; expected {width} of them.")
         if len(frame) != width:
-            if i == 0 and len(frame) == 19:
+            if i == 0 and len(frame) in (19, 20):
                 raise BadInputError(
-                    f"{name}: frame 0 has 19 numbers, as clips of quadrupeds have (motion_imitation); expected {width} "
-                    f"of {whose}. Motion of animals cannot be imported yet."
+                    f"{name}: frame 0 has {len(frame)} numbers, as clips of quadrupeds have (motion_imitation); "
+                    f"expected {width} of {whose}. Motion of animals cannot be imported yet."
                 )
             if i == 0:
                 raise BadInputError(
@@ -135,9 +140,16 @@ def _positions(frames: Array) -> Array:
         return positions([joint[1] for joint in _JOINTS], len(frames), local)
 
 
+def _odd_quaternions(frames: Array) -> int:
+    """Number of frames with a quaternion that is far from unit length; some clips of DeepMimic's own have them."""
+    firsts = [first for _, _, _, first, count in _JOINTS if count == 4]
+    norms = np.stack([np.linalg.norm(frames[:, first : first + 4], axis=-1) for first in firsts], axis=1)
+    return int((np.abs(norms - 1.0) >= 0.1).any(axis=1).sum())
+
+
 def matrices(quat: Array) -> Array:
-    """Rotation matrices (T, 3, 3) of quaternions (T, 4) wxyz; NaN where the norm is not near one."""
+    """Rotation matrices (T, 3, 3) of quaternions (T, 4) wxyz of any length; NaN where they have none to speak of."""
     from lagoon.motion.rotations import quat_to_matrix
 
     norm = np.linalg.norm(quat, axis=-1, keepdims=True)
-    return quat_to_matrix(np.where(np.abs(norm - 1.0) < 0.1, quat / np.maximum(norm, 1e-9), np.nan))
+    return quat_to_matrix(np.where((norm > 0.2) & (norm < 5.0), quat / np.maximum(norm, 1e-9), np.nan))

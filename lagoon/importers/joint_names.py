@@ -103,14 +103,12 @@ def side_of(name: str) -> str:
 def split_all(names: Sequence[str]) -> list[_Name]:
     """Side and word of each name, less what most of them begin with (``Bip01 L Thigh``: left, thigh)."""
     parts = [[w.lower() for w in _WORD.findall(re.split(r"[:|]", name)[-1])] for name in names]
-    while len(parts) > 3:
-        first, count = Counter(words[0] for words in parts if words).most_common(1)[0] if any(parts) else ("", 0)
-        if count < 0.8 * len(parts) or first in _SIDES or not first:
+    while len(parts) > 3 and any(parts):
+        first, count = Counter(words[0] for words in parts if words).most_common(1)[0]
+        shorter = [words[1:] if words[:1] == [first] and len(words) > 1 else words for words in parts]
+        if count < 0.8 * len(parts) or first in _SIDES or shorter == parts:
             break
-        parts = [words[1:] if words[:1] == [first] and len(words) > 1 else words for words in parts]
-        if all(words[:1] != [first] or len(words) == 1 for words in parts):
-            continue
-        break
+        parts = shorter
     return [_split(words) for words in parts]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.importers import smpl_pose
-from lagoon.importers.array_file import read_npz
+from lagoon.importers.array_file import names_in, read_npz
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.raw import Fact, RawMotion
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
@@ -42,7 +42,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         BadInputError: the file holds a shape without poses, or no place of the root.
         CorruptFileError: it is damaged.
     """
-    found = read_npz(path)
+    found = read_npz(path, (*POSES, *_ROOT, *_PLACE, *RATES, "betas"))
     rotvec, kind = _rotations(path, found)
     root = _numbers(path, found, _PLACE)
     notes: list[str] = []
@@ -120,8 +120,9 @@ def _rotations(path: Path, found: Mapping[str, NDArray[Any]]) -> tuple[Array, st
         return rotvec_of(path, name, found[name]), f"{kind} npz (AMASS), by its array {name}"
     name = next((key for key in POSES if key in found), None)
     if name is None:
-        has = ", ".join(sorted(found)) or "nothing"
-        what = "a body shape without motion" if set(found) & set(SHAPES) else "no poses"
+        names = names_in(path)
+        has = ", ".join(sorted(names)) or "nothing"
+        what = "a body shape without motion" if names & set(SHAPES) else "no poses"
         raise BadInputError(
             f"{path.name} holds {what} (it has {has}); expected poses or pose_body. Take the file of the motion, in "
             "AMASS the one whose name ends in _poses.npz or _stageii.npz."

@@ -22,7 +22,7 @@ from lagoon.importers.timing import even, rate_of
 Array = NDArray[np.float64]
 _COLUMN = re.compile(r"(.+?)[\s._:/-]*(?:pos(?:ition)?[\s._-]*)?([xyz])\s*(?:[(\[](\w+)[)\]])?", re.IGNORECASE)
 _TIME = re.compile(r"(time|timestamp|t|seconds|sec)[\s_]*(?:[(\[]?(s|sec|ms)[)\]]?)?", re.IGNORECASE)
-MOST_COLUMNS = 3000
+MOST_COLUMNS, LONGEST_TITLE = 3000, 200
 
 
 def read(path: Path, config: ImportConfig) -> RawMotion:
@@ -39,6 +39,8 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     header = lines.text[first].lstrip("#")
     mark = max(",;\t", key=header.count)
     titles = [title.strip() for title in _cells(lines, header, mark, first + 1)]
+    if any(len(title) > LONGEST_TITLE for title in titles):
+        raise lines.error(first + 1, f"a title of more than {LONGEST_TITLE} characters.", "Expected a header.")
     if len(titles) > MOST_COLUMNS:
         raise lines.error(first + 1, f"{len(titles)} columns; expected at most {MOST_COLUMNS}.", "Leave some out.")
     joints, unit = _joints(lines, titles, first + 1)

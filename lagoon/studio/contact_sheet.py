@@ -67,7 +67,7 @@ def _title(human: HumanMotion) -> str:
         c if " " <= c <= "~" or "\u00c0" <= c <= "\u017f" else "\u00b7" for c in " ".join(human.text.split())
     )
     text = text if len(text) <= 80 else text[:79] + "..."
-    return f"{text}   {human.duration:.1f} s, {human.num_frames} frames at {human.fps:g} Hz"
+    return f"{text + 3 * ' ' if text else ''}{human.duration:.1f} s, {human.num_frames} frames at {human.fps:g} Hz"
 
 
 def _figure(pen: Any, human: HumanMotion, moment: int, right: Array, middle: float, floor: float, scale: float) -> None:

@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 import shutil
+import time
 from pathlib import Path
 
 import numpy as np
@@ -306,3 +307,34 @@ def test_an_npz_that_lies_about_its_size_is_refused(tmp_path: Path) -> None:
     path.write_bytes(data[:-40])
     with pytest.raises(CorruptFileError, match="cannot be read as a numpy file"):
         run(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "x" + " " * 10**6 + "y,b,c\n1,2,3\n"),
+        ("a.csv", ",".join("._" * 10**5 + axis for axis in "xyz") + "\n1,2,3\n"),
+        ("a.bvh", "HIERARCHY\nROOT a\n{\nOFFSET 0 0 0\nCHANNELS " + "9" * 10**5 + "\n}\nMOTION\n"),
+        ("a.bvh", "HIERARCHY\n" + "ROOT a {\nOFFSET 0 0 0\nCHANNELS 1 Xrotation\n" * 10**5 + "MOTION\n1\n1\n"),
+        ("a.bvh", "MOTION\n" * 10**5),
+        ("a.txt", '{"Frames": [[' + "1" * 10**5 + "]]}"),
+        ("a.txt", '{"Frames": ' + "[" * 10**5),
+        ("a.amc", "1\nroot " + "1 " * 10**5),
+        ("a.asf", ":root\n" * 10**5),
+    ],
+)
+def test_files_made_to_take_for_ever_do_not(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    began = time.process_time()
+    with pytest.raises(LagoonError) as caught:
+        run(tmp_path / name)
+    assert time.process_time() - began < 2.0 and len(str(caught.value)) < 1500
+
+
+def test_quaternions_of_odd_length_are_made_unit_and_told(tmp_path: Path) -> None:
+    frames = mimic_frames()
+    want = run(write_deepmimic(tmp_path / "a.txt", frames))[0].joint_pos_w
+    frames[10:20, 16:20] *= 0.6
+    motion, report = run(write_deepmimic(tmp_path / "b.txt", frames))
+    assert error(motion.joint_pos_w, want) < 1e-4
+    assert report.repairs == ("Quaternions whose length is off by a tenth or more, in 10 of 91 frames: made unit.",)

@@ -154,3 +154,19 @@ def test_missing_joints_are_listed_with_what_to_write() -> None:
     text = str(caught.value)
     assert "dog.bvh: no joint was recognised as right_hip" in text and "'right_hip: NAME_IN_THE_FILE'" in text
     assert "The file has: 'Hips', 'LeftUpLeg', 'LeftLeg', 'LeftFoot'" in text and "import.map=FILE.yaml" in text
+
+
+def test_names_that_differ_by_signs_only_end() -> None:
+    with pytest.raises(BadInputError, match="no joint was recognised"):
+        find(["a", "A", "a.", "a_", "-a"], [False] * 5, None, "a.csv")
+
+
+def test_a_prefix_of_several_words_is_left_out() -> None:
+    names = ["CC_Base_Hip"] + [
+        f"CC_Base_{side}_{part}"
+        for side in "LR"
+        for part in ("Thigh", "Calf", "Foot", "ToeBase", "Clavicle", "Upperarm", "Forearm", "Hand")
+    ]
+    found = find(names, [False] * len(names), None, "a.bvh").index
+    assert names[found["left_knee"]] == "CC_Base_L_Calf" and names[found["right_collar"]] == "CC_Base_R_Clavicle"
+    assert names[found["pelvis"]] == "CC_Base_Hip" and len(found) == 17
