@@ -5,6 +5,8 @@ What enters: GenerateConfig, then requests. What leaves: HumanMotion at 20 fps w
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -96,7 +98,7 @@ def on_floor(joint_pos_w: NDArray[np.float64]) -> NDArray[np.float64]:
     return out
 
 
-def _statistics(path: files.Path) -> NDArray[np.float64]:
+def _statistics(path: Path) -> NDArray[np.float64]:
     try:
         values = np.asarray(np.load(path, allow_pickle=False), float)
     except (ValueError, OSError, EOFError) as error:
