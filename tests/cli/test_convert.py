@@ -15,9 +15,9 @@ from lagoon.skill import Skill
 def skill(tmp_path: Path) -> Skill:
     skill = Skill.new(tmp_path / "skills", "wave hello", "go2")
     skill.save()
-    rng = np.random.default_rng(0)
-    joints = np.repeat(rng.normal(size=(1, 22, 3)), 9, axis=0)
-    HumanMotion(20.0, JOINT_NAMES, joints, "wave hello").save(skill.human_path)
+    height = np.linspace(0.0, 1.7, len(JOINT_NAMES))
+    joints = np.stack([0.01 * np.arange(22), np.zeros(22), height], axis=1)
+    HumanMotion(20.0, JOINT_NAMES, np.repeat(joints[None], 9, axis=0), "wave hello").save(skill.human_path)
     return skill
 
 
