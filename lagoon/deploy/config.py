@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from lagoon.deploy.controller.config import ControllerConfig
+from lagoon.deploy.unitree.config import UnitreeConfig
 from lagoon.errors import BadInputError, BadSettingError
 
 Range = tuple[float, float]
@@ -203,6 +204,8 @@ class DeployConfig:
     """Movements and guards."""
     fake: FakeRobotConfig = dataclasses.field(default_factory=FakeRobotConfig)
     """The fake robot's wire and sensors."""
+    unitree: UnitreeConfig = dataclasses.field(default_factory=UnitreeConfig)
+    """Where a Go2 is, for deploy.link=unitree."""
 
     def __post_init__(self) -> None:
         """Check every value.

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from lagoon.deploy.controller import Controller, Event, Request
-from lagoon.deploy.transport.base import MotorCommand, RobotState, Transport, check_joint_order
+from lagoon.deploy.controller import Action, Controller, Event, Request
+from lagoon.deploy.transport.base import HasStopButton, MotorCommand, RobotState, Transport, check_joint_order
 
 FAREWELLS = 5
 """Damping commands sent at the end, since one may be lost."""
@@ -81,6 +81,7 @@ def run_loop(
     """
     check_joint_order(transport, controller.robot.joint_names)
     period = controller.config.command_dt
+    stop = transport if isinstance(transport, HasStopButton) else None
     report, late, work = LoopReport(period), [], []
     # The collector would stop the loop for milliseconds, and nothing here makes cycles.
     collected = gc.isenabled()
@@ -94,6 +95,8 @@ def run_loop(
             request = operator(controller, now)
             if request is None:
                 break
+            if stop is not None and stop.stop_pressed:
+                request = Request(Action.DAMP)
             late.append(max(0.0, now - deadline))
             state = transport.read()
             command = controller.step(state, request, now)

@@ -110,6 +110,14 @@ class Transport(Protocol):
         ...
 
 
+@runtime_checkable
+class HasStopButton(Protocol):
+    """A link that also carries an emergency stop, as a robot's remote; the loop asks for damping while it is down."""
+
+    stop_pressed: bool
+    """True while the button is down."""
+
+
 def check_joint_order(transport: Transport, joint_names: tuple[str, ...]) -> None:
     """Refuse a link whose joints are not the robot's, in the robot's order.
 

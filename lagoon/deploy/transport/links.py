@@ -14,7 +14,7 @@ from lagoon.deploy.transport.base import Transport
 from lagoon.errors import BadInputError, unknown_name
 from lagoon.robot import RobotSpec
 
-LINKS: dict[str, tuple[str, str]] = {}
+LINKS: dict[str, tuple[str, str]] = {"unitree": ("lagoon.deploy.unitree.transport", "open_link")}
 """Name to (module, function); the function takes (RobotSpec, DeployConfig) and returns an open Transport."""
 
 

@@ -5,15 +5,30 @@ whose ``sleep_until`` moves that robot. Links with a clock of their own run in s
 makes a test slower, and changes nothing else.
 """
 
-from contextlib import closing
+import sys
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "unitree"))
 
 from lagoon.deploy.config import FakeRobotConfig
 from lagoon.deploy.fake_robot import FakeRobot
 from lagoon.deploy.transport.in_process import InProcessTransport
 
-LINKS = {"in process": lambda fake: closing(InProcessTransport(fake))}
+
+@contextmanager
+def unitree(fake):
+    """The Go2's own messages over DDS on the loopback interface."""
+    from lockstep import DOMAINS, Lockstep
+
+    domain = next(DOMAINS)
+    with closing(Lockstep(fake.robot, domain, fake).link(fake.robot, domain)) as transport:
+        yield transport
+
+
+LINKS = {"in process": lambda fake: closing(InProcessTransport(fake)), "unitree": unitree}
 
 
 @pytest.fixture

@@ -1,9 +1,16 @@
-"""Messages whose every number differs, and their twins made of the IDL types."""
+"""Messages whose every number differs; a fake Go2 on the loopback interface."""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lagoon.deploy.unitree.layout import LOW_CMD, LOW_STATE
+from lagoon.robot import load_robot
+
+sys.path.insert(0, str(Path(__file__).parent))
+from lockstep import DOMAINS, Lockstep
 
 
 def counted(struct: np.dtype, counter: list[int] | None = None) -> np.ndarray:
@@ -47,3 +54,19 @@ def cmd_numbers(every_cmd_number):
 @pytest.fixture
 def state_numbers(every_state_number):
     return every_state_number.copy()
+
+
+@pytest.fixture(scope="session")
+def robot():
+    return load_robot("go2")
+
+
+@pytest.fixture
+def domain():
+    """A DDS domain of its own for every test."""
+    return next(DOMAINS)
+
+
+@pytest.fixture
+def wire(robot, domain):
+    return Lockstep(robot, domain)

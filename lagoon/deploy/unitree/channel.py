@@ -1,0 +1,179 @@
+"""DDS topics that carry bytes: a thin layer over Cyclone DDS.
+
+What enters: a network interface, a domain, topic names with their IDL types. What leaves: readers and
+writers of serialised samples. The IDL types announce themselves to the robot; samples pass them by.
+Needs the extra ``unitree``; nothing here knows a robot.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.sax.saxutils import quoteattr
+
+from lagoon.deploy.unitree.config import LOOPBACK
+from lagoon.errors import BadInputError, LagoonError, require
+
+_DOMAINS: dict[int, tuple[str, Any]] = {}
+_LOCK = threading.Lock()
+
+
+class LinkError(LagoonError):
+    """The network, or whoever is on it, does not allow a link to the robot."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One received sample."""
+
+    data: bytes
+    sender: int
+    """Handle of the writer within this process."""
+    sent_ns: int
+    """When it was written, on the sender's clock [ns since 1970]."""
+
+
+class _Bytes:
+    """Stands where Cyclone DDS expects an IDL object, and passes the bytes through."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.sample_info: Any = None
+
+    def serialize(self, use_version_2: bool | None = None) -> bytes:
+        return self.data
+
+    @classmethod
+    def deserialize(cls, data: bytes) -> _Bytes:
+        return cls(data)
+
+    deserialize_key = deserialize
+
+
+class Writer:
+    """Sends bytes to one topic."""
+
+    def __init__(self, participant: Any, topic: str, idl_type: type) -> None:
+        """Announce a writer; reliable, as the vendor's, since readers of either kind match it."""
+        from cyclonedds.pub import DataWriter
+        from cyclonedds.topic import Topic
+
+        self._writer = DataWriter(participant, Topic(participant, topic, idl_type))
+        self._writer.data_type = _Bytes
+        self._readers = self._writer.get_matched_subscriptions
+
+    def write(self, data: bytes) -> None:
+        """Hand a serialised sample on."""
+        self._writer.write(_Bytes(data))
+
+    @property
+    def num_readers(self) -> int:
+        """Readers that have been found."""
+        return len(self._readers())
+
+
+class Reader:
+    """Receives bytes of one topic: the newest ones, never a backlog."""
+
+    def __init__(self, participant: Any, topic: str, idl_type: type, depth: int, ignore_own: bool) -> None:
+        """Announce a reader; best-effort, so that writers of either kind match it."""
+        from cyclonedds.qos import Policy, Qos
+        from cyclonedds.sub import DataReader
+        from cyclonedds.topic import Topic
+
+        own = [Policy.IgnoreLocal.Participant] if ignore_own else []
+        qos = Qos(Policy.Reliability.BestEffort, Policy.History.KeepLast(depth), *own)
+        self._depth, self.topic = depth, topic
+        self._reader = DataReader(participant, Topic(participant, topic, idl_type), qos)
+        self._reader.topic.data_type = _Bytes
+
+    def take(self) -> list[Sample]:
+        """Return what has arrived since the last call, oldest first."""
+        taken = [(item, item.sample_info) for item in self._reader.take(self._depth) if isinstance(item, _Bytes)]
+        return [Sample(item.data, info.publication_handle, info.source_timestamp) for item, info in taken]
+
+    def senders(self) -> dict[int, str]:
+        """Writers of the topic that have been found, by handle; each with its participant's number."""
+        found = {}
+        for handle in self._reader.get_matched_publications():
+            data = self._reader.get_matched_publication_data(handle)
+            if data is not None:
+                found[handle % 2**64] = f"participant {str(data.participant_key)[:18]}"
+        return found
+
+
+class Participant:
+    """One member of a DDS domain on one network interface."""
+
+    def __init__(self, interface: str, domain: int) -> None:
+        """Join.
+
+        Raises:
+            MissingExtraError: cyclonedds is not installed.
+            BadInputError: no such interface, or the process already uses the domain on another one.
+            LinkError: Cyclone DDS cannot use the interface.
+        """
+        require("cyclonedds", extra="unitree")
+        from cyclonedds.core import DDSException
+        from cyclonedds.domain import Domain, DomainParticipant
+
+        known = [name for _, name in socket.if_nameindex()]
+        if interface not in known:
+            raise BadInputError(
+                f"This computer has no network interface '{interface}'. It has: {', '.join(known)}. "
+                "Name the one that the robot is connected to with deploy.unitree.interface=NAME."
+            )
+        with _LOCK:
+            used = _DOMAINS.get(domain)
+            if used is not None and used[0] != interface:
+                raise BadInputError(
+                    f"DDS domain {domain} runs on interface '{used[0]}' in this process; '{interface}' cannot be "
+                    "added. Use another domain, or another process."
+                )
+            try:
+                if used is None:
+                    # Given here, the configuration also wins over CYCLONEDDS_URI.
+                    _DOMAINS[domain] = (interface, Domain(domain, network_xml(interface)))
+                self._participant: Any = DomainParticipant(domain)
+            except DDSException as error:
+                raise LinkError(
+                    f"Cyclone DDS cannot use interface '{interface}' in domain {domain} ({error}). "
+                    "Check that the interface is up and has an address: ip address"
+                ) from error
+
+    def writer(self, topic: str, idl_type: type) -> Writer:
+        """Return a writer of a topic."""
+        return Writer(self._participant, topic, idl_type)
+
+    def reader(self, topic: str, idl_type: type, depth: int = 1, ignore_own: bool = False) -> Reader:
+        """Return a reader of a topic.
+
+        Args:
+            topic: its name.
+            idl_type: its type.
+            depth: samples kept until they are taken; newer ones push older ones out.
+            ignore_own: leave out what this participant writes.
+        """
+        return Reader(self._participant, topic, idl_type, depth, ignore_own)
+
+
+def network_xml(interface: str, peers: Sequence[str] = ("127.0.0.1",)) -> str:
+    """Return Cyclone DDS's configuration for one interface; the loopback one is told its peers and never multicasts."""
+    name = quoteattr(interface)
+    if interface != LOOPBACK:
+        general, discovery = f"<NetworkInterface name={name}/>", ""
+    else:
+        general = f'<NetworkInterface name={name} multicast="false"/>'
+        hosts = "".join(f"<Peer address={quoteattr(peer)}/>" for peer in peers)
+        discovery = (
+            "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>30</MaxAutoParticipantIndex>"
+            f"<Peers>{hosts}</Peers></Discovery>"
+        )
+    multicast = "<AllowMulticast>false</AllowMulticast>" if interface == LOOPBACK else ""
+    return (
+        f'<CycloneDDS><Domain Id="any"><General><Interfaces>{general}</Interfaces>{multicast}</General>'
+        f"{discovery}</Domain></CycloneDDS>"
+    )
