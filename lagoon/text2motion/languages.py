@@ -97,7 +97,11 @@ def language_of(text: str, english: Callable[[str], bool], readable: Callable[[s
     if scores[best] and list(scores.values()).count(scores[best]) > 1:
         told = by_dictionary(text)
         best = told if scores.get(told) == scores[best] else best
-    if (scores[best] >= 2 and scores[best] >= ours) or (scores[best] == 1 and ours == 0 and len(words) <= 3):
+    if scores[best] >= 2 and scores[best] >= ours:
+        return best
+    # One telltale word is enough for a short text, unless English has all its words: "heel".
+    short = scores[best] == 1 and ours == 0 and len(words) <= 3
+    if short and not all(dictionary.holds(word, "English") for word in words):
         return best
     accents = any(ord(c) > 127 and c.isalpha() for c in text)
     if accents and not all(is_word(word, readable) for word in words):

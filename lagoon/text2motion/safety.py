@@ -106,6 +106,8 @@ def _victim(after: list[str], also: frozenset[str] = frozenset(), body: bool = T
     for i, word in enumerate(after):
         if word in _PRONOUN and i + 1 < len(after) and after[i + 1] in _ARTICLE and word != "her":
             continue
+        if i and after[i - 1] == "your" and word in lexicon.words("refusals", "own"):
+            continue
         if word in also or _living(word, body):
             return word
         owned = i > 0 and (after[i - 1] in ("my", "his", "her", "their") or after[i - 1].endswith("'s"))

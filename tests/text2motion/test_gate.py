@@ -115,6 +115,7 @@ def test_what_was_taken_as_typed_needs_no_line(command):
     [
         "punch", "kick the ball", "play dead", "throw a punch", "kick like a mule", "wave at the dog", "fall down",
         "stand on your hands", "show me some karate", "turn on the spot", "get up", "DANCE!!!", "squat 3x",
+        "execute three squats", "walk on your hind legs", "hi",
         "one cartwheel", "take a theatrical bow", "jump over the puddle", "do not move",
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ wave at the dog; bow to the children; shake hands with the president; dance with
 jump over the box; jump off the ground; climb down from the ladder; walk through the door; walk up the stairs
 walk over the bridge; run to the window; go out of the building; sit in front of the fireplace; sit under the tree
 fall on your face; pick yourself up; push yourself up; throw me the ball; slap me a high five; shake your head
-swing a sword; karate chop; look through the window; wave at the window; throw the ball at the wall; kick the door
+beat your chest; swing a sword; look through the window; wave at the window; throw the ball at the wall; kick the door
 box; strike a pose; shoot at the goal; kick a stone; stomp; charge ahead; do a bit of dancing
 throw a ball to the child; stand on your hands; lie on your back; roll on the ground; run away from the fire
 """
