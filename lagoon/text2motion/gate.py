@@ -25,7 +25,8 @@ SHOWN = 5
 STRANGE = 0.13
 """Added to the threshold for a step that holds a word neither known commands nor the list of familiar things have."""
 _SIMILE = re.compile(r"\b(like|as if|as though)\b.*", re.IGNORECASE)
-_UNCOVERED = ("out_of_scope", "language", "gibberish")
+# Not "language": the rules that protect people read English only.
+_UNCOVERED = ("out_of_scope", "gibberish")
 SURE = 0.85
 """Similarity from which a command is taken for the known one even if its leading word is new."""
 
@@ -78,8 +79,8 @@ def read(
         encoder: the sentence encoder.
         threshold: smallest cosine similarity of each step to a known command.
         force: let everything through that has words at all.
-        open_vocabulary: let through what only these known commands do not cover, whatever its language; what is
-            unsafe, impossible or a question stays refused.
+        open_vocabulary: let through what only these known commands do not cover; what is unsafe, impossible, a question
+            or in a language that the rules cannot read stays refused.
 
     Raises:
         RefusedCommandError: with the field ``reason``.

@@ -46,7 +46,7 @@ class Generator(Protocol):
     """Turns requests into motion.
 
     A class may say ``open_vocabulary = True``: it then also gets commands that the built-in model does not know;
-    what is unsafe, impossible or a question stays refused.
+    what is unsafe, impossible, a question or not English stays refused.
     """
 
     def __init__(self, config: GenerateConfig) -> None:

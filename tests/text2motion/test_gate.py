@@ -147,8 +147,9 @@ def test_an_open_vocabulary_needs_no_known_command_but_keeps_people_safe():
         return gate.read(command, load_model("default").bank, default_encoder(), 0.55, open_vocabulary=True)
 
     assert ask("play the violin").words == "play the violin"
-    with pytest.raises(RefusedCommandError):
-        ask("bite the mailman")
+    for command in ("bite the mailman", "attaque l'enfant"):
+        with pytest.raises(RefusedCommandError):
+            ask(command)
 
 
 def test_known_commands_are_all_let_in_but_die():
