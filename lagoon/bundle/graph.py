@@ -85,6 +85,10 @@ def with_metadata(onnx_bytes: bytes, info: BundleInfo) -> bytes:
     del model.metadata_props[:]
     entries = {METADATA_KEY: json.dumps(info.to_dict(), ensure_ascii=False, allow_nan=False)}
     entries["joint_names"] = ",".join(info.joint_names)
+    # Their words for what goes in; a program that builds one vector of observations stops at these names, and the
+    # gains below are still read right.
+    entries["observation_names"] = ",".join(port.name for port in info.inputs)
+    entries["command_names"], entries["run_path"] = "motion", f"lagoon/{info.robot}/{info.command}"
     # Key names of mjlab and BeyondMimic exports; here with every digit, so that nothing is lost to rounding.
     arrays = {"joint_stiffness": info.kp, "joint_damping": info.kd, "default_joint_pos": info.default_joint_pos}
     if info.action_scale is not None:

@@ -32,6 +32,7 @@ VERBS = (
     "play",
     "deploy check",
     "deploy run",
+    "deploy inspect",
     "list",
     "robot list",
     "robot check",

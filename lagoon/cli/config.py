@@ -144,6 +144,11 @@ class PreviewVerb(OldSkill):
 
 
 @dataclass(frozen=True)
+class DeployInspectVerb:
+    """Settings of ``lagoon deploy inspect``; there are none."""
+
+
+@dataclass(frozen=True)
 class ConvertVerb:
     """Settings of ``lagoon convert``."""
 
