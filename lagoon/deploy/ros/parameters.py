@@ -1,0 +1,128 @@
+"""Parameters of the node: every number of the controller and its guards, by the name it has in Python.
+
+What enters: a node. What leaves: declared parameters with their ranges, and frozen configs read from them.
+Everything but ``skill`` is locked from configure on, since it has been used by then.
+"""
+
+# pyright: reportMissingImports=false
+# ROS has an environment of its own; see the Makefile.
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor, SetParametersResult
+from rclpy.lifecycle import LifecycleNode
+from rclpy.parameter import Parameter
+
+from lagoon.bundle import PolicyBundle, load
+from lagoon.deploy.controller import ControllerConfig, GuardConfig
+from lagoon.deploy.ros.desk import JoyConfig
+from lagoon.deploy.unitree.config import UnitreeConfig
+from lagoon.errors import BadInputError
+
+Config = TypeVar("Config")
+DYNAMIC = ("skill",)
+"""Parameters that may change at any time."""
+SECTIONS: dict[str, type] = {
+    "controller": ControllerConfig,
+    "guards": GuardConfig,
+    "joy": JoyConfig,
+    "unitree": UnitreeConfig,
+}
+"""Prefix of parameters to the config that they make."""
+TRANSPORTS = ("ros", "unitree")
+PLAIN: dict[str, tuple[Any, str]] = {
+    "robot": ("go2", "Which robot, as in 'lagoon list'."),
+    "skills": ([""], "Folders of policy bundles, or of skills; all are loaded and checked when configuring."),
+    "skill": ("", "Command text of the skill that ~/run starts; empty for the first one loaded."),
+    "transport": ("ros", "How the motors are reached: 'ros' over topics, 'unitree' over the Go2's own DDS topics."),
+    "dry_run": (False, "Compute and publish everything but motor commands."),
+    "autostart": (False, "Configure and activate at once, without a lifecycle manager."),
+}
+
+
+def declare(node: LifecycleNode) -> None:
+    """Declare every parameter."""
+    for name, (default, text) in PLAIN.items():
+        node.declare_parameter(name, default, ParameterDescriptor(description=text))
+    for prefix, config in SECTIONS.items():
+        for item in fields(config):
+            default = _default(item)
+            if is_dataclass(default):
+                continue
+            descriptor = ParameterDescriptor(description=f"{config.__name__}.{item.name}")
+            ceiling = item.metadata.get("ceiling")
+            if ceiling is not None and ceiling >= default:
+                descriptor.floating_point_range = [FloatingPointRange(from_value=0.0, to_value=ceiling)]
+            elif ceiling is not None:
+                descriptor.floating_point_range = [FloatingPointRange(from_value=ceiling, to_value=1e3)]
+            node.declare_parameter(f"{prefix}.{item.name}", default, descriptor)
+
+
+def read(node: LifecycleNode, config: type[Config], prefix: str, **given: Any) -> Config:
+    """Build a config from its parameters.
+
+    Raises:
+        BadInputError: a value cannot be used.
+    """
+    names = [item.name for item in fields(config) if not is_dataclass(_default(item))]  # type: ignore[arg-type]
+    return config(**{name: node.get_parameter(f"{prefix}.{name}").value for name in names}, **given)
+
+
+def controller_config(node: LifecycleNode) -> ControllerConfig:
+    """Return the controller's numbers with its guards'."""
+    return read(node, ControllerConfig, "controller", guards=read(node, GuardConfig, "guards"))
+
+
+def load_skills(node: LifecycleNode) -> list[PolicyBundle]:
+    """Load and verify the bundles; a skill folder means the bundle inside it.
+
+    Raises:
+        LagoonError: a folder is missing or a bundle is damaged.
+    """
+    bundles = []
+    for name in node.get_parameter("skills").value:
+        if name:
+            folder = Path(name).expanduser()
+            bundles.append(load(folder / "bundle" if (folder / "bundle").is_dir() else folder))
+    return bundles
+
+
+def transport_name(node: LifecycleNode) -> str:
+    """Return the checked parameter ``transport``.
+
+    Raises:
+        BadInputError: no such transport.
+    """
+    name = node.get_parameter("transport").value
+    if name not in TRANSPORTS:
+        raise BadInputError(f"Parameter transport is '{name}'; expected one of: {', '.join(TRANSPORTS)}.")
+    return name
+
+
+def lock(node: LifecycleNode, is_configured: Callable[[], bool], known_skills: Callable[[], tuple[str, ...]]) -> None:
+    """Refuse changes that would have no effect, and skills that are not loaded."""
+
+    def check(parameters: list[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            if not is_configured():
+                continue
+            if parameter.name not in DYNAMIC:
+                reason = (
+                    f"Parameter {parameter.name} is locked from configure on. Clean the node up first, then set it."
+                )
+                return SetParametersResult(successful=False, reason=reason)
+            if parameter.value not in ("", *known_skills()):
+                known = ", ".join(known_skills()) or "none"
+                reason = f"Skill '{parameter.value}' is not loaded. Loaded: {known}."
+                return SetParametersResult(successful=False, reason=reason)
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(check)
+
+
+def _default(item: Field) -> Any:
+    return item.default if item.default is not MISSING else item.default_factory()  # type: ignore[misc]

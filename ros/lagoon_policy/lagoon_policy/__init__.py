@@ -1,0 +1,1 @@
+"""Entry points for ``ros2 run``; the node is in lagoon.deploy.ros."""
