@@ -137,7 +137,7 @@ def test_make_from_a_file_begins_with_the_import_and_needs_no_text_model(
 
     seen: list[tuple[str, list[str]]] = []
     needed: list[str] = []
-    monkeypatch.setattr(make, "need", needed.append)
+    monkeypatch.setattr(make, "need", lambda *names: needed.extend(names))
     monkeypatch.setattr(
         make, "run_and_show", lambda skill, stages, call: seen.append((skill.command, [s.title for s in stages])) or 0
     )

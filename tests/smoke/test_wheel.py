@@ -61,8 +61,8 @@ def test_help_doctor_and_settings_work_from_another_folder(installed: Path, tmp_
     assert done.returncode == 0 and "go2" in done.stdout, done.stderr
     done = _run(installed, tmp_path, "make", "bow", "train.minutes=1", "--cfg")
     assert done.returncode == 0 and "minutes: 1" in done.stdout
-    done = _run(installed, tmp_path, "make", "bow", "robot=spot")
-    assert done.returncode == 2 and "Known: go2" in done.stderr
+    done = _run(installed, tmp_path, "make", "bow", "robot=spto")
+    assert done.returncode == 2 and "Known: go1, go2, spot" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

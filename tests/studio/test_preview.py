@@ -97,7 +97,7 @@ def test_nothing_to_show_writes_nothing(tmp_path, go2) -> None:
 
 
 def test_config_refuses_sizes_that_cannot_be_encoded() -> None:
-    with pytest.raises(BadInputError, match="multiples of 16"):
+    with pytest.raises(BadInputError, match="a multiple of 16"):
         PreviewConfig(column_width=300)
 
 
