@@ -72,6 +72,10 @@ def check_size(path: Path, most: int = MOST_BYTES) -> int:
         raise BadInputError(f"{path} is a folder; expected a motion file. Name the file in it.")
     try:
         size = path.stat().st_size
+        if path.is_file():
+            path.open("rb").close()
+    except PermissionError as error:
+        raise BadInputError(f"{path} may not be read ({error.strerror}). Type: chmod u+r {path}") from error
     except (OSError, ValueError) as error:
         raise BadInputError(
             f"There is no file {path}. Check the path; lagoon import --help lists the formats."
