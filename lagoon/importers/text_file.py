@@ -68,9 +68,9 @@ def check_size(path: Path, most: int = MOST_BYTES) -> int:
     Raises:
         BadInputError: there is no such file, it is empty, or it is larger than is sensible.
     """
-    if path.is_dir():
-        raise BadInputError(f"{path} is a folder; expected a motion file. Name the file in it.")
     try:
+        if path.is_dir():
+            raise BadInputError(f"{path} is a folder; expected a motion file. Name the file in it.")
         size = path.stat().st_size
         if path.is_file():
             path.open("rb").close()

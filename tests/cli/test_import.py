@@ -1,6 +1,7 @@
 """``lagoon import`` and ``lagoon make --motion``: files become skills, and stay them."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -91,6 +92,7 @@ def test_several_files_make_a_skill_each_and_bad_ones_are_named(
     [
         (("import",), "The motion file is missing. Name it: lagoon import walk.bvh"),
         (("import", "none.bvh"), "There is no file none.bvh. Check the path; lagoon import --help lists the formats."),
+        (("import", "a" * 3000), "There is no file " + "a" * 3000),
         (("import", "."), ". is a folder; expected a motion file. Name the file in it."),
         (
             ("import", "a.asf"),
@@ -148,3 +150,11 @@ def test_make_from_a_file_begins_with_the_import_and_needs_no_text_model(
     assert [titles[0] for _, titles in seen] == [*["import of 07_walk.bvh"] * 2, "words to human motion"]
     assert all(titles[1:] == seen[0][1][1:] and len(titles) == 6 for _, titles in seen)
     assert needed == [*["retarget", "train", "viewer"] * 2, "text2motion", "retarget", "train", "viewer"]
+
+
+def test_a_file_that_may_not_be_read_is_told_so(walk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    walk.chmod(0)
+    if os.access(walk, os.R_OK):
+        pytest.skip("this user may read everything")
+    code, _, err = _run(capsys, "import", str(walk))
+    assert code == 2 and "07_walk.bvh may not be read (Permission denied). Type: chmod u+r 07_walk.bvh" in err
