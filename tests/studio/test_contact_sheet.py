@@ -49,6 +49,6 @@ def test_any_caption_and_a_giant_fit(tmp_path: Path, text: str) -> None:
 
 def test_without_pillow_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(MissingExtraError, match=r'pip install .*\[viewer\]'):
+    with pytest.raises(MissingExtraError, match=r"pip install .*\[viewer\]"):
         write_contact_sheet(tmp_path / "a.png", stand())
     assert not list(tmp_path.iterdir())
