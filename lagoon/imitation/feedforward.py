@@ -17,12 +17,11 @@ from scipy.ndimage import gaussian_filter1d
 
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.robot import RobotSpec
+from lagoon.sim.contact_forces import contact_share
 from lagoon.sim.model import Addresses, build_model
 
 Array = NDArray[np.float64]
 
-NORMAL_PREFERENCE = 30.0
-"""How much cheaper a normal force is than a tangential one in the least squares."""
 SMOOTHING_FRAMES = 3.0
 """Standard deviation of the Gaussian that rounds the steps where feet leave the floor [frames]."""
 
@@ -38,17 +37,8 @@ def static_torque(model: mujoco.MjModel, data: mujoco.MjData, at: Addresses, con
     mujoco.mj_fwdPosition(model, data)
     mujoco.mj_fwdVelocity(model, data)
     gravity = data.qfrc_bias.copy()
-    jacobian = np.zeros((3, model.nv))
-    rows = []
-    for site in at.foot_site[contact]:
-        mujoco.mj_jacSite(model, data, jacobian, None, site)
-        rows.append(jacobian.copy())
-    stacked = np.concatenate(rows)
-    weights = np.tile([1.0, 1.0, NORMAL_PREFERENCE], len(rows))
-    system = np.concatenate([stacked[:, :6].T * weights, 1e-3 * np.eye(len(weights))])
-    wanted = np.concatenate([gravity[:6], np.zeros(len(weights))])
-    force = weights * np.linalg.lstsq(system, wanted, rcond=None)[0]
-    return (gravity - stacked.T @ force)[at.joint_dof]
+    held = contact_share(model, data, at.foot_site[contact], gravity)
+    return (gravity - held)[at.joint_dof]
 
 
 def gravity_offset(motion: RobotMotion, robot: RobotSpec) -> Array:

@@ -16,11 +16,10 @@ from scipy.ndimage import gaussian_filter1d
 
 from lagoon.retarget.balance import qvel_of
 from lagoon.retarget.kinematics import Kinematics
+from lagoon.sim.contact_forces import contact_share
 
 Array = NDArray[np.float64]
 
-NORMAL_PREFERENCE = 30.0
-"""How much cheaper a normal force is than a tangential one in the least squares."""
 SMOOTHING_SECONDS = 0.03
 """Standard deviation of the Gaussian over time that keeps finite differences from counting as effort [s]."""
 
@@ -42,7 +41,6 @@ def joint_torques(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], fps:
     qvel = gaussian_filter1d(qvel_of(kin, qpos, fps), sigma, axis=0, mode="nearest")
     qacc = gaussian_filter1d(np.asarray(np.gradient(qvel, axis=0)) * fps, sigma, axis=0, mode="nearest")
     torque = np.zeros((len(qpos), kin.robot.num_joints))
-    jacobian = np.zeros((3, model.nv))
     for t in range(len(qpos)):
         data.qpos[:], data.qvel[:], data.qacc[:] = qpos[t], qvel[t], qacc[t]
         mujoco.mj_fwdPosition(model, data)
@@ -50,20 +48,7 @@ def joint_torques(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], fps:
         needed = np.zeros(model.nv)
         mujoco.mj_mulM(model, data, needed, qacc[t])
         needed += data.qfrc_bias - data.qfrc_passive
-        rows = []
-        for site in kin.address.foot_site[contact[t]]:
-            mujoco.mj_jacSite(model, data, jacobian, None, site)
-            rows.append(jacobian.copy())
-        if rows:
-            needed -= _contact_share(np.concatenate(rows), needed)
+        if contact[t].any():
+            needed -= contact_share(model, data, kin.address.foot_site[contact[t]], needed)
         torque[t] = needed[kin.address.joint_dof]
     return torque
-
-
-def _contact_share(stacked: Array, needed: Array) -> Array:
-    """(nv,) what the contacts of the (3K, nv) Jacobian do for the (nv,) needed forces."""
-    weights = np.tile([1.0, 1.0, NORMAL_PREFERENCE], len(stacked) // 3)
-    system = np.concatenate([stacked[:, :6].T * weights, 1e-3 * np.eye(len(weights))])
-    wanted = np.concatenate([needed[:6], np.zeros(len(weights))])
-    force = weights * np.linalg.lstsq(system, wanted, rcond=None)[0]
-    return stacked.T @ force
