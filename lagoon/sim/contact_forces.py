@@ -3,8 +3,8 @@
 What enters: the feet in contact and the generalised forces that a motion needs. What leaves: the part of them that the
 contacts deliver; the rest is the motors'.
 
-The forces are the least squares solution of the base's six rows, mostly normal, since the floor pushes more readily than
-it holds.
+The forces are the least squares solution of the base's six rows, mostly normal, since the floor pushes more readily
+than it holds.
 """
 
 from __future__ import annotations
@@ -38,4 +38,4 @@ def contact_share(model: mujoco.MjModel, data: mujoco.MjData, sites: NDArray[np.
     system = np.concatenate([stacked[:, :6].T * weights, 1e-3 * np.eye(len(weights))])
     wanted = np.concatenate([needed[:6], np.zeros(len(weights))])
     force = weights * np.linalg.lstsq(system, wanted, rcond=None)[0]
-    return np.asarray(stacked.T @ force)
+    return np.asarray(stacked.T @ force, dtype=np.float64)
