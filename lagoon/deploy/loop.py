@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ import numpy as np
 from lagoon.deploy.controller import Action, Controller, Event, Request
 from lagoon.deploy.transport.base import HasStopButton, MotorCommand, RobotState, Transport, check_joint_order
 
+REMEMBERED = 120_000
+"""Steps whose times are reported, the last ten minutes at 200 Hz; a loop may run for hours."""
 FAREWELLS = 5
 """Damping commands sent at the end, since one may be lost."""
 EDGES_MS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -82,7 +85,8 @@ def run_loop(
     check_joint_order(transport, controller.robot.joint_names)
     period = controller.config.command_dt
     stop = transport if isinstance(transport, HasStopButton) else None
-    report, late, work = LoopReport(period), [], []
+    report = LoopReport(period)
+    late, work = deque[float](maxlen=REMEMBERED), deque[float](maxlen=REMEMBERED)
     # The collector would stop the loop for milliseconds, and nothing here makes cycles.
     collected = gc.isenabled()
     gc.collect()
@@ -103,6 +107,7 @@ def run_loop(
             if not dry_run:
                 transport.write(command)
             work.append(time.perf_counter() - begin)
+            report.steps += 1
             report.overruns += work[-1] > period
             for event in controller.take_events():
                 report.events.append(event)
@@ -121,7 +126,6 @@ def run_loop(
             gc.enable()
         if not dry_run:
             _say_goodbye(controller, transport, deadline)
-        report.steps = len(work)
         report.seconds = transport.now() - start
         report.wall_seconds = time.perf_counter() - wall
         report.cpu_share = (time.process_time() - cpu) / max(report.wall_seconds, 1e-9)

@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from lagoon.deploy import loop
 from lagoon.deploy.config import FakeRobotConfig
 from lagoon.deploy.controller import NOTHING, Action, Controller, Mode, Request
 from lagoon.deploy.fake_robot import FakeRobot
@@ -54,6 +55,14 @@ def test_steps_come_at_their_deadlines_and_are_counted(controller, transport):
     assert report.steps == 100 and report.skipped == 0 and report.lateness_ms["max"] < 0.01
     assert sum(report.histogram.values()) == 100 and list(report.histogram) == [f"{e:g}" for e in EDGES_MS] + ["more"]
     assert transport.closed and report.seconds >= 0.5
+
+
+def test_a_loop_of_hours_does_not_fill_the_memory(controller, transport, monkeypatch):
+    monkeypatch.setattr(loop, "REMEMBERED", 10)
+    transport.late_at = {20: 0.004}
+    report = run_loop(controller, transport, until(0.5))
+    assert report.steps == 100 and sum(report.histogram.values()) == 10
+    assert report.lateness_ms["max"] < 0.001, "the late step is long forgotten"
 
 
 def test_a_late_step_is_told_and_missed_ones_are_not_made_up_for(controller, transport):
