@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
 from lagoon.importers.units import height_of
+from lagoon.motion.skeleton import JOINT_NAMES
 
 Array = NDArray[np.float64]
 LONGEST_GAP = 0.3
@@ -22,6 +23,8 @@ LONGEST_CALIBRATION = 5
 """Most frames at the start that may be a calibration pose with a jump after it."""
 JUMP = 0.03
 """Mean change of pose between two frames, as a share of the body height, that may be a jump: 5 cm."""
+JUMP_SPEED = 0.6
+"""Speed of such a jump, mean of all joints, in body heights per second: 1 m/s between two frames, then calm."""
 FASTEST_JOINT = 17.0
 """Speed of a joint in body heights per second that nobody has: 30 m/s; the hand in a fast pitch makes 20."""
 MOST_LOST = 0.5
@@ -87,15 +90,19 @@ def _bridge(pos: Array, bad: NDArray[np.bool_]) -> Array:
 def _drop_calibration(
     pos: Array, size: float, fps: float, allowed: bool, file: str, first: int, notes: list[str]
 ) -> tuple[Array, int]:
-    """Leave out a T-pose (or any pose) that jumps into the motion within the first frames."""
-    steps = np.linalg.norm(np.diff(pos[:40], axis=0), axis=-1).mean(axis=-1) / size
-    for k in range(min(LONGEST_CALIBRATION, len(steps) - 2)):
-        rest = steps[k + 1 :]
-        if steps[k] > JUMP and steps[k] > 6.0 * np.median(rest) and steps[k] > 2.5 * rest.max():
-            speed = steps[k] * fps
-            if speed < 1.5:
-                continue  # Mean of all joints in body heights per second; a sprinter makes 5.
-            if k and steps[:k].max() > 0.2 * steps[k]:
+    """Leave out a T-pose (or any pose) that jumps into the motion within the first frames.
+
+    A jump is large, sudden against what follows, and comes after poses that hold still; in the world or relative to the
+    pelvis. At a low frame rate people's own steps are large too: there only a T-pose is told from a brisk start.
+    """
+    start = pos[:40]
+    for path in (start, start - start[:, :1]):
+        steps = np.linalg.norm(np.diff(path, axis=0), axis=-1).mean(axis=-1) / size
+        for k in range(min(LONGEST_CALIBRATION, len(steps) - 2)):
+            rest, held = steps[k + 1 :], steps[:k]
+            usual, largest = (2.0, 1.5) if _t_pose(pos[k]) else (6.0, 2.5)
+            sudden = steps[k] > usual * np.median(rest) and steps[k] > largest * rest.max()
+            if not sudden or steps[k] < max(JUMP, JUMP_SPEED / fps) or held.max(initial=0.0) > 0.2 * steps[k]:
                 continue
             named = _frames(np.arange(k + 1) + first)
             fact = f"{named} {'is' if k == 0 else 'are'} a pose that jumps into the motion, such as a T-pose"
@@ -104,6 +111,21 @@ def _drop_calibration(
             notes.append(f"{fact}: left out.")
             return pos[k + 1 :], first + k + 1
     return pos, first
+
+
+def _t_pose(pose: Array) -> bool:
+    """Whether (22, 3) stretches both arms out to the sides, straight and square to the trunk."""
+    at = {name: pose[i] for i, name in enumerate(JOINT_NAMES)}
+    up = at["neck"] - at["pelvis"]
+    for side, other in (("left", "right"), ("right", "left")):
+        shoulder, elbow, wrist = (at[f"{side}_{part}"] for part in ("shoulder", "elbow", "wrist"))
+        arm, out = wrist - shoulder, shoulder - at[f"{other}_shoulder"]
+        length = np.linalg.norm(arm)
+        if length < 0.97 * (np.linalg.norm(elbow - shoulder) + np.linalg.norm(wrist - elbow)):
+            return False
+        if abs(arm @ up) > 0.3 * length * np.linalg.norm(up) or arm @ out < 0.9 * length * np.linalg.norm(out):
+            return False
+    return True
 
 
 def _mend_spikes(pos: Array, size: float, fps: float, allowed: bool, file: str, first: int, notes: list[str]) -> Array:

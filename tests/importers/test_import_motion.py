@@ -177,16 +177,21 @@ def test_names_of_ones_own_need_a_map(tmp_path: Path) -> None:
     assert error(run(path, map=str(tmp_path / "map.yaml"))[0].joint_pos_w, WANT) < 0.001
 
 
-def test_a_t_pose_before_the_motion_is_left_out_by_name(tmp_path: Path) -> None:
-    clip = walk_and_wave(60.0)
-    rotvec, root = clip.rotvec.copy(), clip.root.copy()
-    rotvec = np.concatenate([np.zeros_like(rotvec[:1]), rotvec])
-    root = np.concatenate([[[0.0, 0.95, 0.0]], root])
-    path = write_bvh(tmp_path / "a.bvh", replace(clip, rotvec=rotvec, root=root))
+@pytest.mark.parametrize("fps", [20.0, 30.0, 60.0, 120.0])
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("away", [False, True], ids=["in place", "at the origin"])
+def test_a_t_pose_before_the_motion_is_left_out_by_name(tmp_path: Path, fps: float, count: int, away: bool) -> None:
+    clip = walk_and_wave(fps)
+    here = clip.root[:1] + ([0.0, 0.0, 0.0] if not away else [2.0, 0.0, 1.0])
+    rotvec = np.concatenate([np.zeros((count, 22, 3)), clip.rotvec])
+    path = write_bvh(
+        tmp_path / "a.bvh", replace(clip, rotvec=rotvec, root=np.concatenate([here] * count + [clip.root]))
+    )
     motion, report = run(path)
     assert error(motion.joint_pos_w, WANT) < 0.001
-    assert report.repairs == ("Frame 0 is a pose that jumps into the motion, such as a T-pose: left out.",)
-    with pytest.raises(BadInputError, match="Frame 0 is a pose that jumps"):
+    which = "Frame 0 is" if count == 1 else "Frames 0-2 are"
+    assert report.repairs == (f"{which} a pose that jumps into the motion, such as a T-pose: left out.",)
+    with pytest.raises(BadInputError, match=f"{which} a pose that jumps"):
         run(path, repair=False)
 
 
