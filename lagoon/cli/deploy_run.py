@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from lagoon.cli.deploy_check import load_target
 from lagoon.cli.extras import need
 from lagoon.cli.verb import Call, Verb
 from lagoon.errors import BadInputError
+from lagoon.paths import write_text
 
 if TYPE_CHECKING:
     from lagoon.bundle import PolicyBundle
@@ -22,13 +24,17 @@ if TYPE_CHECKING:
     from lagoon.robot import RobotSpec
 
 
+LOG = "deploy_run.json"
+"""Events and timing of the last run, beside the bundle."""
+
+
 def run(call: Call) -> int:
     """Run until the robot lies again; 1 when a guard tripped or something was not reached."""
     need("deploy")
     from lagoon.deploy.check import RunTrace
     from lagoon.deploy.controller import Controller
     from lagoon.deploy.fake_robot import FakeRobot
-    from lagoon.deploy.loop import run_loop
+    from lagoon.deploy.loop import LoopReport, run_loop
     from lagoon.deploy.sequence import SkillSequence
     from lagoon.deploy.transport.in_process import InProcessTransport
 
@@ -52,12 +58,20 @@ def run(call: Call) -> int:
     screen.say(f"{shown(bundle.command)!r} over {transport.name}. Ctrl-C is damping at once: the robot sinks down.")
     sequence = SkillSequence([bundle.command])
     watch: Watcher | None = trace.watch if trace else None
-    report = run_loop(controller, transport, sequence, watch, lambda event: screen.say(f"  {event}"))
-    _tell(report, screen)
+    report = LoopReport()
+    try:
+        run_loop(controller, transport, sequence, watch, lambda event: screen.say(f"  {event}"), report=report)
+    finally:
+        path = bundle.folder.parent / LOG
+        write_text(path, json.dumps({"link": transport.name, **report.to_dict()}, indent=2) + "\n")
+        _tell(report, screen)
+        screen.say(f"Every event, and how the loop kept its time: {path}")
     if trace is not None and config.video:
         _write_video(trace, bundle, robot, screen)
     if sequence.problem:
         screen.say(f"It ended early: {sequence.problem}")
+        if controller.fault is not None and controller.fault.guard == "overrun":
+            screen.say("This computer was too busy. Stop what else runs on it, and try again.")
         return 1
     return 0
 

@@ -36,7 +36,7 @@ Watcher = Callable[[RobotState | None, MotorCommand, float], None]
 class LoopReport:
     """How a loop kept its time, and what the controller told."""
 
-    period: float
+    period: float = 0.0
     """[s]"""
     steps: int = 0
     skipped: int = 0
@@ -68,6 +68,7 @@ def run_loop(
     watch: Watcher | None = None,
     tell: Callable[[Event], object] | None = None,
     dry_run: bool = False,
+    report: LoopReport | None = None,
 ) -> LoopReport:
     """Run until the operator returns None.
 
@@ -78,6 +79,7 @@ def run_loop(
         watch: told every state and command.
         tell: told every event at once.
         dry_run: read and compute, send nothing, not even damping.
+        report: filled in and returned; with one of your own it is there after an error too.
 
     Raises:
         BadInputError: the transport's joints are not the robot's.
@@ -85,7 +87,8 @@ def run_loop(
     check_joint_order(transport, controller.robot.joint_names)
     period = controller.config.command_dt
     stop = transport if isinstance(transport, HasStopButton) else None
-    report = LoopReport(period)
+    report = report or LoopReport()
+    report.period = period
     late, work = deque[float](maxlen=REMEMBERED), deque[float](maxlen=REMEMBERED)
     # The collector would stop the loop for milliseconds, and nothing here makes cycles.
     collected = gc.isenabled()
@@ -124,24 +127,36 @@ def run_loop(
     finally:
         if collected:
             gc.enable()
-        if not dry_run:
-            _say_goodbye(controller, transport, deadline)
         report.seconds = transport.now() - start
         report.wall_seconds = time.perf_counter() - wall
         report.cpu_share = (time.process_time() - cpu) / max(report.wall_seconds, 1e-9)
         report.lateness_ms, report.work_ms = quantiles_ms(late), quantiles_ms(work)
         report.histogram = _histogram(late)
-        transport.close()
+        try:
+            if not dry_run:
+                _say_goodbye(controller, transport, deadline)
+        finally:
+            transport.close()
     return report
 
 
 def _say_goodbye(controller: Controller, transport: Transport, deadline: float) -> None:
-    """Send damping some times; a robot that hears none of them brakes on its own after its time-out."""
+    """Send damping some times; a robot that hears none of them brakes on its own after its time-out.
+
+    Raises:
+        Exception: the link's own, if it took none of them.
+    """
     robot = controller.robot
     command = MotorCommand.damping(robot.default_joint_pos, controller.config.damping_kd)
+    refused: list[Exception] = []
     for k in range(FAREWELLS):
-        transport.write(command)
+        try:
+            transport.write(command)
+        except Exception as error:  # Whatever the link's trouble is, the next try may get through.
+            refused.append(error)
         transport.sleep_until(deadline + k * controller.config.command_dt)
+    if len(refused) == FAREWELLS:
+        raise refused[-1]
 
 
 def quantiles_ms(seconds: Sequence[float]) -> dict[str, float]:

@@ -182,7 +182,7 @@ class _Frame:
         starts = [*(start for _, start in self.show.segments), self.show.duration]
         for i, (name, start) in enumerate(self.show.segments):
             left, end = self._x(start), self._x(starts[i + 1])
-            pen.rectangle((left, top, end - 2, top + BOTTOM), fill=SHADES[name == "motion"])
+            pen.rectangle((left, top, max(left, end - 2), top + BOTTOM), fill=SHADES[name == "motion"])
             label = name.replace("_", " ")
             if pen.textlength(label, font=self.small) < end - left - 8:
                 pen.text(((left + end) / 2, top + BOTTOM / 2), label, INK, font=self.small, anchor="mm")

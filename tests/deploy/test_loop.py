@@ -7,7 +7,7 @@ from lagoon.deploy import loop
 from lagoon.deploy.config import FakeRobotConfig
 from lagoon.deploy.controller import NOTHING, Action, Controller, Mode, Request
 from lagoon.deploy.fake_robot import FakeRobot
-from lagoon.deploy.loop import EDGES_MS, run_loop
+from lagoon.deploy.loop import EDGES_MS, LoopReport, run_loop
 from lagoon.deploy.transport.in_process import InProcessTransport
 from lagoon.errors import BadInputError
 
@@ -95,6 +95,24 @@ def test_however_it_ends_the_last_words_are_damping(controller, transport, monke
     assert any(command.kp.any() for command in transport.written)
     assert len(transport.written) > 5 and all(not command.kp.any() for command in transport.written[-5:])
     assert all((command.kd == 5.0).all() for command in transport.written[-5:]) and transport.closed
+
+
+def test_a_link_that_stumbles_still_gets_the_last_words(controller, transport, monkeypatch):
+    write, left = transport.write, [0, 3]
+
+    def stumbling(command):
+        left[0] += 1
+        if left[0] > 50 and left[1]:
+            left[1] -= 1
+            raise OSError("gone")
+        write(command)
+
+    monkeypatch.setattr(transport, "write", stumbling)
+    report = LoopReport()
+    with pytest.raises(OSError, match="gone"):
+        run_loop(controller, transport, stand_up, report=report)
+    assert transport.closed and report.steps == 50 and report.events[0].mode is Mode.STAND_UP
+    assert not transport.written[-1].kp.any() and (transport.written[-1].kd == 5.0).all()
 
 
 def test_a_dry_run_sends_nothing_and_shows_the_commands(controller, transport):

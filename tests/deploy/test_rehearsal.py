@@ -80,7 +80,9 @@ class Rehearsal:
         return self.until(Mode.STAND, Mode.FAULT, request=Request(Action.STAND_UP))
 
     def skill(self):
-        self.stand().until(Mode.POLICY, Mode.FAULT, request=Request(Action.START, "lean"))
+        if self.controller.mode is not Mode.STAND:
+            self.stand()
+        self.until(Mode.POLICY, Mode.FAULT, request=Request(Action.START, "lean"))
         for _ in range(60):
             self.step()
         return self
@@ -138,8 +140,13 @@ def test_a_network_cut_of_200_ms_ends_in_damping_on_both_sides_and_stays_so(robo
     assert run.controller.mode is Mode.DAMPING
 
 
-def test_a_short_burst_is_borne_and_a_backlog_is_not(robot, lean):
-    run = Rehearsal(robot, lean, FakeRobotConfig(loss=0.0)).skill()
+def test_a_light_push_and_a_short_burst_are_borne_and_a_backlog_is_not(robot, lean):
+    run = Rehearsal(robot, lean, FakeRobotConfig(loss=0.0)).stand()
+    run.fake.push((0.0, 0.3, 0.0))
+    for _ in range(100):
+        run.step()
+    assert run.controller.mode is Mode.STAND
+    run.skill()
     run.fake.faults.hold = True
     for _ in range(6):
         run.step()
@@ -163,23 +170,14 @@ def test_a_robot_that_is_knocked_over_goes_to_damping(robot, lean):
     assert not command.kp.any()
 
 
-def test_a_light_push_is_no_fault(robot, lean):
-    run = Rehearsal(robot, lean).stand()
-    run.fake.push((0.0, 0.3, 0.0))
-    for _ in range(200):
-        run.step()
-    assert run.controller.mode is Mode.STAND
-
-
 def test_a_real_time_run_keeps_its_commands_going(robot, lean):
     """The wall clock, as briefly as it can show that time passes by itself."""
     controller = Controller(robot, [lean])
     report = run_loop(controller, InProcessTransport(FakeRobot(robot), clock="wall"), StandUpFor(0.5))
     assert 0.5 <= report.wall_seconds < 60.0
-    assert (report.steps + report.skipped) * 0.005 == pytest.approx(report.seconds, abs=0.1)
+    assert report.steps >= 1 and (report.steps + report.skipped - 1) * 0.005 <= report.seconds + 0.01
 
 
-def test_every_drill_is_answered_by_a_guard(robot, lean):
-    config = DeployConfig(controller=QUICK)
-    found = [check._drill(lean, robot, config, name) for name in ("frozen sensors", "gyro not a number")]
-    assert all(finding.passed for finding in found), found
+def test_a_drill_says_which_guard_answered_and_when(robot, lean):
+    finding = check._drill(lean, robot, DeployConfig(controller=QUICK), "frozen sensors")
+    assert finding.passed and finding.values["guard"] == "frozen" and 0.04 < finding.values["seconds"] < 0.1

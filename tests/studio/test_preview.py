@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import subprocess
 import sys
@@ -52,6 +53,13 @@ def test_video_page_and_poster(tmp_path, human, reference, go2) -> None:
 def test_half_made_skill_gets_what_it_has(tmp_path, human, go2) -> None:
     result = write_preview(tmp_path, human, None, None, go2, "raise the right hand", config=SMALL)
     assert iio.immeta(result.video)["size"] == (160, 224)
+
+
+@needs_opengl
+def test_a_stretch_of_one_frame_fits_into_the_time_bar(tmp_path, reference, go2) -> None:
+    names, starts = ("lying", *reference.segment_names), (0, *(max(1, int(s)) for s in reference.segment_starts))
+    brief = dataclasses.replace(reference, segment_names=names, segment_starts=starts)
+    assert write_preview(tmp_path, None, brief, None, go2, config=SMALL).video is not None
 
 
 def test_without_opengl_the_page_alone_is_written(tmp_path, reference, go2, monkeypatch) -> None:

@@ -47,6 +47,11 @@ class CommandGuard:
         self._reported = np.zeros(self.robot.num_joints)
         self._mismatched = 0.0
 
+    @property
+    def torque_fits(self) -> bool:
+        """False while reported torques differ from the expected ones, however briefly so far."""
+        return self._mismatched == 0.0
+
     def limit(
         self, wanted: Array, kp: Array, kd: Array, state: RobotState, now: float, period: float
     ) -> MotorCommand | Trip:

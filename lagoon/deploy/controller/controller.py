@@ -90,9 +90,10 @@ class Controller:
 
     @property
     def steady(self) -> bool:
-        """True in a stand that has lasted long enough to start a skill."""
-        since = None if self._last_now is None else self._last_now - self._stand_since
-        return self.mode is Mode.STAND and since is not None and since >= self.config.steady_seconds
+        """True in a stand that has lasted long enough, with torques as expected, to start a skill."""
+        if self.mode is not Mode.STAND or self._last_now is None or not self._commands.torque_fits:
+            return False
+        return self._last_now - self._stand_since >= self.config.steady_seconds
 
     @property
     def is_waiting(self) -> bool:
@@ -133,8 +134,10 @@ class Controller:
             request: what the operator asked for since the last step.
             now: the caller's time [s], monotonic.
         """
-        self._tell_widened(now)
         trip = self._states.observe(state, now)
+        if not np.isfinite(now):
+            now = self._last_now or 0.0  # What follows is damping; its event needs a time.
+        self._tell_widened(now)
         if trip is None or self._states.state is not None:
             self._last_pos = self._last_pos if self._states.state is None else self._states.state.joint_pos
         dt = 0.0 if self._last_now is None else max(0.0, now - self._last_now)

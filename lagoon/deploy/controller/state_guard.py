@@ -109,7 +109,9 @@ class StateGuard:
                 return Trip("bad_state", f"{name} holds {array[index]} at {where}.", {"field": name, "at": where})
         for name in ("time", "battery"):
             value = getattr(state, name)
-            if value is not None and not np.isfinite(value):
+            if name == "battery" and value is None:
+                continue
+            if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
                 return Trip("bad_state", f"{name} is {value}.", {"field": name})
         norm = float(np.linalg.norm(state.imu_quat))
         if abs(norm - 1.0) > NORM_TOLERANCE:

@@ -42,6 +42,9 @@ FAULTS = {
     "nan battery": ("bad_state", spoil(battery=float("nan"))),
     "nan temperature": ("bad_state", spoil(motor_temperature=at(1, np.nan))),
     "nan stamp": ("bad_state", spoil(time=float("nan"))),
+    "no stamp": ("bad_state", spoil(time=None)),
+    "words for a battery": ("bad_state", spoil(battery="full")),
+    "no gyro": ("bad_state", spoil(imu_ang_vel=None)),
     "no orientation": ("bad_state", spoil(imu_quat=np.zeros(4))),
     "xyzw orientation of half norm": ("bad_state", spoil(imu_quat=np.array([0.5, 0, 0, 0]))),
     "eleven joints": ("bad_state", spoil(joint_pos=np.zeros(11))),
@@ -155,6 +158,13 @@ def test_the_callers_clock_may_not_go_back(standing):
     puppet.now -= 1.0
     puppet.step()
     assert puppet.controller.fault.guard == "clock" and "time went back by 0.995 s" in puppet.controller.fault.text
+
+
+@pytest.mark.parametrize("now", [float("nan"), float("inf")])
+def test_a_time_that_is_no_number_is_damping_and_told_at_the_last_good_time(standing, now):
+    command = standing.controller.step(standing.state(), Request(), now)
+    (event,) = standing.controller.take_events()
+    assert not command.kp.any() and event.guard == "clock" and np.isfinite(event.time)
 
 
 @pytest.mark.parametrize("mode", ["standing", "acting"])
