@@ -78,14 +78,13 @@ def run(call: Call) -> int:
 
 def _open(call: Call, bundle: PolicyBundle, robot: RobotSpec, is_dry: bool) -> Transport:
     """Open the link to a real robot; commands need a passed check of this bundle on this computer."""
-    from lagoon.deploy.check_report import FILE, guard_numbers, require_check
+    from lagoon.deploy.check_report import FILE, require_check
     from lagoon.deploy.transport.links import find_link
 
     config = call.config.deploy
     open_link = find_link(config.link)
     if not is_dry:
-        guards = guard_numbers(config.controller.guards)
-        require_check(bundle.folder.parent / FILE, bundle, guards, shlex.quote(call.text))
+        require_check(bundle.folder.parent / FILE, bundle, config, shlex.quote(call.text))
     return open_link(robot, config)
 
 
@@ -107,6 +106,10 @@ def _dry_run(controller: Controller, transport: Transport, seconds: float, scree
     tell: Callable[[object], None] = lambda event: screen.say(f"  {event}")  # noqa: E731
     report = run_loop(controller, transport, operator, watch, tell, dry_run=True)
     _tell(report, screen)
+    if controller.fault is not None:
+        screen.say(
+            "Since nothing is sent, the robot does not follow, and a guard ends the stand-up; that is as it should be."
+        )
     if not operator.asked:
         reason = controller.blocker.text if controller.blocker else "no state arrived"
         screen.say(f"The robot could not have stood up: {reason}")
@@ -170,7 +173,7 @@ VERB = Verb(
     ),
     details=(
         "A link to a real robot asks for a passed 'lagoon deploy check' of the same bundle, on the same computer, with "
-        "the same versions and guards. Guards have no switch; wider numbers are told as warnings. Ctrl-C is damping. "
+        "the same versions and settings. Guards have no switch; wider numbers are told as warnings. Ctrl-C is damping. "
         "docs/deploy.md has the states, the guards and the checklist for a real robot."
     ),
     flags=("--sim", "--dry-run"),

@@ -69,7 +69,7 @@ def verb_help(verb: Verb) -> str:
     if any(key.count(".") > 1 for key in options):
         lines += ["", "Names in the middle may be left out where only one setting fits: train.minutes=5."]
     lines += ["", "Flags:"]
-    lines += [f"  {name:<9} {text}" for name, text in FLAGS.items() if name in flags_of(verb)]
+    lines += [f"  {name:<10} {text}" for name, text in FLAGS.items() if name in flags_of(verb)]
     return "\n".join(lines)
 
 

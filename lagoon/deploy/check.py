@@ -8,13 +8,21 @@ as fast as they go.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from lagoon.bundle import PolicyBundle, check_robot
-from lagoon.deploy.check_report import CheckReport, Finding, bundle_sha256, host_here, now_utc, versions_here
+from lagoon.deploy.check_report import (
+    CheckReport,
+    Finding,
+    bundle_sha256,
+    checked_settings,
+    host_here,
+    now_utc,
+    versions_here,
+)
 from lagoon.deploy.config import DeployConfig
 from lagoon.deploy.controller import Controller, Kind, Mode, Request
 from lagoon.deploy.controller.controller import check_gains
@@ -74,7 +82,7 @@ def check(
             "loop_overruns": loop.overruns,
             "loop_cpu_share": loop.cpu_share,
         },
-        config=asdict(config),
+        config=checked_settings(config),
         versions=versions_here(),
         host=host_here(),
         created=now_utc(),

@@ -19,12 +19,14 @@ from typing import Any
 import lagoon
 from lagoon.bundle import PolicyBundle
 from lagoon.bundle.folder import FACTS, GOLDEN, POLICY
-from lagoon.deploy.controller import GuardConfig
+from lagoon.deploy.config import DeployConfig
 from lagoon.errors import BadInputError
 from lagoon.paths import sha256_of, write_text
 
 SCHEMA_VERSION = 1
 FILE = "deploy_check.json"
+WITHOUT_EFFECT = ("link", "unitree", "seed", "video", "dry_seconds")
+"""Settings of deployment that a check does not depend on."""
 PACKAGES = ("numpy", "onnxruntime", "mujoco")
 
 
@@ -50,6 +52,7 @@ class CheckReport:
     timing: dict[str, Any]
     """Quantiles of policy and loop [ms]."""
     config: dict[str, Any]
+    """Settings that the check depends on."""
     versions: dict[str, str]
     host: dict[str, Any]
     created: str
@@ -112,13 +115,18 @@ def now_utc() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def require_check(path: Path, bundle: PolicyBundle, guards: dict[str, Any], shown: str) -> None:
+def checked_settings(config: DeployConfig) -> dict[str, Any]:
+    """Settings that a check depends on, as plain data: movements, guards, thresholds, the fake robot."""
+    return {key: value for key, value in asdict(config).items() if key not in WITHOUT_EFFECT}
+
+
+def require_check(path: Path, bundle: PolicyBundle, config: DeployConfig, shown: str) -> None:
     """Refuse to go near a real robot without a passed, unchanged check of this very bundle on this computer.
 
     Args:
         path: the report.
         bundle: about to be run.
-        guards: guard numbers about to be used, as plain data.
+        config: settings about to be used; a check with other ones, laxer thresholds for example, does not count.
         shown: how to name the skill in the command to type.
 
     Raises:
@@ -139,12 +147,11 @@ def require_check(path: Path, bundle: PolicyBundle, guards: dict[str, Any], show
         unchanged = False
     if not unchanged:
         raise BadInputError(f"{path} was changed after it was written. {again}")
-    config = content["config"].get("controller", {}).get("guards")
     differences = {
         "the bundle": (content["bundle_sha256"], bundle_sha256(bundle.folder)),
         "the computer": (content["host"], host_here()),
         "the versions": (content["versions"], versions_here()),
-        "the guards": (config, guards),
+        "the settings": (content["config"], checked_settings(config)),
     }
     for what, (checked, present) in differences.items():
         if checked != present:
@@ -159,12 +166,8 @@ def require_check(path: Path, bundle: PolicyBundle, guards: dict[str, Any], show
 def _first(checked: Any, present: Any) -> str:
     """The first difference in words."""
     if isinstance(checked, dict) and isinstance(present, dict):
-        for key in sorted({*checked, *present}):
-            if checked.get(key) != present.get(key):
-                return f"{key} was {checked.get(key)} and is {present.get(key)}"
+        key = next(key for key in sorted({*checked, *present}) if checked.get(key) != present.get(key))
+        if isinstance(checked.get(key), dict) and isinstance(present.get(key), dict):
+            return _first(checked[key], present[key])
+        return f"{key} was {checked.get(key)} and is {present.get(key)}"
     return f"it was {str(checked)[:16]} and is {str(present)[:16]}"
-
-
-def guard_numbers(guards: GuardConfig) -> dict[str, Any]:
-    """Guard numbers as plain data."""
-    return asdict(guards)

@@ -13,7 +13,7 @@ from typing import Literal
 
 from lagoon.deploy.controller.config import ControllerConfig
 from lagoon.deploy.unitree.config import UnitreeConfig
-from lagoon.errors import BadInputError, BadSettingError
+from lagoon.errors import BadSettingError
 
 Range = tuple[float, float]
 
@@ -164,10 +164,7 @@ class FakeRobotConfig:
             value = getattr(self, item.name)
             if not 0.0 <= value < 1.0 or (item.name in ("state_period", "command_timeout") and value < 0.001):
                 low = "0.001" if item.name in ("state_period", "command_timeout") else "0"
-                raise BadInputError(
-                    f"Setting {item.name} of the fake robot is {value}; expected {low} to 1. "
-                    f"Change it with deploy.fake.{item.name}=VALUE."
-                )
+                raise BadSettingError("FakeRobotConfig", item.name, value, f"{low} to 1")
 
     @staticmethod
     def perfect() -> FakeRobotConfig:
@@ -181,7 +178,7 @@ class DeployConfig:
     """How a skill is checked for a robot, and run on one."""
 
     link: str = ""
-    """Way to a real robot, for example unitree; empty while there is none: then --sim runs a fake robot."""
+    """Way to a real robot, for example unitree; empty for --sim, which runs over a fake one."""
     runs: int = 3
     """Simulated runs of the whole sequence in a check, each with another seed of noise and losses."""
     timing_seconds: float = 5.0
@@ -191,7 +188,7 @@ class DeployConfig:
     dry_seconds: float = 3.0
     """Time that a dry run takes [s]."""
     video: bool = False
-    """Write deploy_run.mp4 of a simulated run beside the bundle."""
+    """Write a video of a simulated run into deploy_run/ beside the bundle."""
     max_policy_ms: float = 5.0
     """A check passes with at most this 99th percentile of the policy's time [ms]: a quarter of its period."""
     max_late_ms: float = 5.0
@@ -218,7 +215,4 @@ class DeployConfig:
         limits |= {"max_height_error": (0.01, 0.1)}
         for name, (low, high) in limits.items():
             if not low <= getattr(self, name) <= high:
-                raise BadInputError(
-                    f"Setting {name} is {getattr(self, name)}; expected {low:g} to {high:g}. "
-                    f"Change it with deploy.{name}=VALUE."
-                )
+                raise BadSettingError("DeployConfig", name, getattr(self, name), f"{low:g} to {high:g}")

@@ -107,7 +107,7 @@ def test_held_messages_arrive_together(fake):
 @pytest.mark.parametrize(
     ("config", "setting", "value", "words"),
     [
-        (FakeRobotConfig, "loss", 1.0, "loss of the fake robot is 1.0; expected 0 to 1"),
+        (FakeRobotConfig, "loss", 1.0, "loss is 1.0; expected 0 to 1"),
         (FakeRobotConfig, "state_period", 0.0, "expected 0.001 to 1"),
         (DeployConfig, "runs", 0, "runs is 0; expected 1 to 100"),
         (DeployConfig, "max_policy_ms", 50.0, "expected 0.1 to 20"),

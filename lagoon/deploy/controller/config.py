@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from lagoon.errors import BadInputError
+from lagoon.errors import BadSettingError
 
 
 def _bound(default: float, ceiling: float) -> Any:
@@ -87,11 +87,8 @@ class GuardConfig:
                 found[item.name] = (value, default)
         return found
 
-    def _bad(self, name: str, expected: str) -> BadInputError:
-        return BadInputError(
-            f"Guard setting {name} is {getattr(self, name)}; expected {expected}. "
-            f"Change it with deploy.controller.guards.{name}=VALUE."
-        )
+    def _bad(self, name: str, expected: str) -> BadSettingError:
+        return BadSettingError("GuardConfig", name, getattr(self, name), expected)
 
 
 @dataclass(frozen=True)
@@ -135,13 +132,7 @@ class ControllerConfig:
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name != "guards" and not (isinstance(value, (int, float)) and 0 < value < math.inf):
-                raise BadInputError(
-                    f"Controller setting {item.name} is {value}; expected a number above 0. "
-                    f"Change it with deploy.controller.{item.name}=VALUE."
-                )
+                raise BadSettingError("ControllerConfig", item.name, value, "a number above 0")
         for name, low, high in (("command_dt", 0.001, 0.02), ("damping_kd", 1.0, 10.0), ("speed", 0.2, 4.0)):
             if not low <= getattr(self, name) <= high:
-                raise BadInputError(
-                    f"Controller setting {name} is {getattr(self, name)}; expected {low:g} to {high:g}. "
-                    f"Change it with deploy.controller.{name}=VALUE."
-                )
+                raise BadSettingError("ControllerConfig", name, getattr(self, name), f"{low:g} to {high:g}")
