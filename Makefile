@@ -80,6 +80,7 @@ bench: $(STAMP)  ## the benchmarks, about an hour and a half; see benchmarks/REA
 	$(BIN)/python benchmarks/engine/bench_update_cost.py
 	$(BIN)/python benchmarks/make/bench_make.py --folder skills/bench
 	$(BIN)/python benchmarks/deploy/bench_runtime.py "$$(ls -d skills/bench/*/*/bundle | head -n 1)"
+	$(BIN)/python benchmarks/deploy/bench_loop.py "$$(ls -d skills/bench/*/*/bundle | head -n 1)"
 
 clean:  ## remove caches and .venv, keep skills
 	rm -rf $(VENV) $(ROS_VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -25,6 +25,7 @@ class SkillSequence:
         """Args: skills: their command texts, in order."""
         self._left = list(skills)
         self._asked_up = self._asked_down = False
+        self._asked_for = ""
         self._begin: float | None = None
         self._end: float | None = None
         self.problem = ""
@@ -46,9 +47,15 @@ class SkillSequence:
             self._end = now
         elif mode is Mode.DAMPING:
             return self._from_the_floor(controller, now)
+        elif mode is Mode.POLICY:
+            self._asked_for = ""
         elif mode is Mode.STAND and controller.steady and not controller.is_waiting:
+            if self._asked_for:
+                self.problem, self._left = f"'{self._asked_for}' did not start", []
+                self._asked_for = ""
             if self._left:
-                return Request(Action.START, self._left.pop(0))
+                self._asked_for = self._left.pop(0)
+                return Request(Action.START, self._asked_for)
             if not self._asked_down:
                 self._asked_down = True
                 return Request(Action.SIT_DOWN)

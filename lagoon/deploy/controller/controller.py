@@ -138,8 +138,8 @@ class Controller:
         if not np.isfinite(now):
             now = self._last_now or 0.0  # What follows is damping; its event needs a time.
         self._tell_widened(now)
-        if trip is None or self._states.state is not None:
-            self._last_pos = self._last_pos if self._states.state is None else self._states.state.joint_pos
+        if self._states.state is not None:
+            self._last_pos = self._states.state.joint_pos
         dt = 0.0 if self._last_now is None else max(0.0, now - self._last_now)
         self._last_now = now
         if request.action is Action.DAMP:
@@ -150,9 +150,11 @@ class Controller:
             return self._trip(trip, now)
         self._handle(request, now)
         self._handle_waiting(now)
-        if self.mode in PASSIVE or state is None:
+        # A link that has nothing for a moment leaves the last state in force until that is too old.
+        usable = self._states.state if state is None else state
+        if self.mode in PASSIVE or usable is None:
             return self._damping()
-        return self._active(state, now, dt)
+        return self._active(usable, now, dt)
 
     # Modes -------------------------------------------------------------------------------------------
 

@@ -88,9 +88,11 @@ class StateGuard:
     def _missing(self, now: float) -> Trip | None:
         if self._waiting_since is None:
             self._waiting_since = now
-        if now - self._waiting_since <= self.config.state_timeout:
+        age = now - (self._waiting_since if self._state is None else self._received)
+        if age <= self.config.state_timeout:
             return None
-        return Trip("stale", "No state has arrived from the robot.", {"age_s": now - self._waiting_since})
+        text = f"No state has arrived from the robot for {1e3 * age:.0f} ms."
+        return Trip("stale", text, {"age_s": age, "limit_s": self.config.state_timeout})
 
     def _numbers(self, state: RobotState) -> Trip | None:
         """Shapes and finiteness; nothing else may be computed from a state before this."""

@@ -98,7 +98,10 @@ class Transport(Protocol):
         ...
 
     def read(self) -> RobotState | None:
-        """Newest state that has arrived; the same one again if none has since; None before the first."""
+        """Newest state that has arrived; the same one again if none has since; None before the first.
+
+        Its arrays are the caller's to keep: a link that fills one buffer again and again returns copies.
+        """
         ...
 
     def write(self, command: MotorCommand) -> None:

@@ -115,6 +115,14 @@ def test_duplicates_within_the_timeout_are_no_fault(standing):
     assert puppet.controller.mode is Mode.STAND
 
 
+def test_a_link_with_nothing_for_a_moment_does_not_drop_the_robot(standing):
+    for _ in range(8):
+        assert standing.step(state=None).kp.all()
+    while standing.controller.mode is Mode.STAND:
+        standing.step(state=None)
+    assert standing.controller.fault.guard == "stale" and not standing.command.kp.any()
+
+
 def test_no_state_at_all_never_lets_the_robot_stand_up(make_puppet):
     puppet = make_puppet()
     for _ in range(40):
