@@ -150,7 +150,7 @@ def load_robot(name: str) -> RobotSpec:
         BadInputError: no such robot (the known ones are listed), or its description lacks a number.
     """
     if name not in known_robots():
-        raise unknown_name("Robot", name, known_robots(), "Choose one with robot=NAME.")
+        raise unknown_name("Robot", name, known_robots(), "Choose one of them, or see: lagoon robot list")
     folder = next(place / name for place in robot_folders() if (place / name / "robot.yaml").is_file())
     return read_robot(folder)
 

@@ -10,6 +10,7 @@ from lagoon.cli.config import DeployCheckVerb
 from lagoon.cli.console import Terminal, plain, shown
 from lagoon.cli.extras import need
 from lagoon.cli.lookup import find_skill
+from lagoon.cli.skill_files import bundle_of
 from lagoon.cli.verb import Call, Verb
 from lagoon.robot import load_robot
 
@@ -20,17 +21,25 @@ if TYPE_CHECKING:
 
 
 def load_target(call: Call) -> tuple[PolicyBundle, RobotSpec]:
-    """Return the bundle that a call names, by its own folder or by its skill, and its robot."""
+    """Return the bundle that a call names, by its own folder or by its skill, and its robot.
+
+    Raises:
+        LagoonError: there is none, it is damaged or for another robot, or the skill's motion was made anew after it.
+    """
     from lagoon import bundle
 
     folder = Path(call.text)
     if not _is_bundle(folder):
         skill = find_skill(call.text, Path(call.config.skills_dir), call.config.robot)
-        folder, name = skill.bundle_folder, skill.robot
-    else:
-        name = call.config.robot or bundle.load(folder).robot
-    robot = load_robot(name)
+        return bundle_of(skill), load_robot(skill.robot)
+    robot = load_robot(call.config.robot or bundle.load(folder).robot)
     return bundle.load(folder, robot), robot
+
+
+def named(call: Call) -> str:
+    """How to name the same skill in a line to type."""
+    words = [call.text] + ([f"skills_dir={call.config.skills_dir}"] if "skills_dir" in call.given else [])
+    return shlex.join(words)
 
 
 def _is_bundle(folder: Path) -> bool:
@@ -56,7 +65,7 @@ def run(call: Call) -> int:
     show(report, screen)
     screen.say(f"{'PASS' if report.passed else 'FAIL'}. The report: {path}")
     if report.passed:
-        screen.say(f"Rehearse it in real time: lagoon deploy run {shlex.quote(call.text)} --sim")
+        screen.say(f"Rehearse it in real time: lagoon deploy run {named(call)} --sim")
     return 0 if report.passed else 1
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lagoon.cli.config import DeployRunVerb
 from lagoon.cli.console import Terminal, plain, shown
-from lagoon.cli.deploy_check import load_target
+from lagoon.cli.deploy_check import load_target, named
 from lagoon.cli.extras import need
 from lagoon.cli.verb import Call, Verb
 from lagoon.errors import BadInputError
@@ -84,7 +83,7 @@ def _open(call: Call, bundle: PolicyBundle, robot: RobotSpec, is_dry: bool) -> T
     config = call.config.deploy
     open_link = find_link(config.link)
     if not is_dry:
-        require_check(bundle.folder.parent / FILE, bundle, config, shlex.quote(call.text))
+        require_check(bundle.folder.parent / FILE, bundle, config, named(call))
     return open_link(robot, config)
 
 

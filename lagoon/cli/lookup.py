@@ -6,6 +6,7 @@ the skills that exist.
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from lagoon.cli.console import shown
@@ -58,6 +59,11 @@ def find_skill(text: str, skills_dir: Path, robot: str | None) -> Skill:
         for folder, error in damaged.items():
             if folder.name in names:
                 raise error
+        if others := sorted(skill.robot for skill in skills if skill.command == text):
+            raise BadInputError(
+                f"The skill {shown(text)!r} in {skills_dir}/ is for {', '.join(others)}, not for '{robot}'. Leave "
+                f"robot= out, or make one for that robot: lagoon make {shlex.quote(text)} robot={robot}"
+            )
         if not skills_dir.is_dir():
             raise BadInputError(f"There is no skill {shown(text)!r}. {_no_folder(skills_dir)}")
         raise BadInputError(f"There is no skill {shown(text)!r} in {skills_dir}/. {_existing(skills_dir)}")

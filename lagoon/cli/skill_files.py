@@ -25,7 +25,10 @@ def human_of(skill: Skill) -> Any:
     """The skill's HumanMotion."""
     from lagoon.motion.human_motion import HumanMotion
 
-    return HumanMotion.load(skill.human_path)
+    record = skill.stages["generate"]
+    imported = "import" in record.config
+    line = "lagoon import FILE, from the file that it came from" if imported else stage_line(skill, "generate")
+    return HumanMotion.load(skill.human_path, line)
 
 
 def reference_of(skill: Skill) -> tuple[Any, RobotSpec]:

@@ -96,13 +96,18 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
 
     def run(task: Task) -> Outcome:
         need("train")
-        from lagoon.imitation.train import train
+        from lagoon.imitation.train import budget, train
 
         skill = task.skill
         if skill.train_folder.exists() and not task.resumes:
             _set_aside(skill.train_folder)
         first_whole(skill, task.say)
         motion, robot = reference_of(skill)
+        if (steps := budget(motion, config)) < config.ppo.total_steps:
+            task.say(
+                f"  Level, on three feet or more: {steps:,} steps are enough, {config.easy_share:g} of "
+                "train.total_steps (train.easy_share=1 takes all)."
+            )
         path = train(motion, robot, config, skill.train_folder, seed, task.progress).path
         return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), _last_check(skill.train_folder))
 

@@ -89,14 +89,17 @@ class HumanMotion:
         npz.save(target, self)
 
     @staticmethod
-    def load(source: Path) -> HumanMotion:
+    def load(source: Path, writer: str = "lagoon generate COMMAND") -> HumanMotion:
         """Read npz written by save, or by hand.
+
+        Args:
+            source: the file.
+            writer: the command line that writes it again, for errors.
 
         Raises:
             BadInputError: there is no such file, or it holds no valid motion of a person measured in metres.
             CorruptFileError: it is not a readable npz, or lacks a field.
         """
-        writer = "lagoon generate COMMAND"
         motion = npz.load(source, HumanMotion, writer)
         height = body_height(motion.joint_names, motion.joint_pos_w)
         if height is not None and not HEIGHTS[0] <= height <= HEIGHTS[1]:

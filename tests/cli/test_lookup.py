@@ -28,6 +28,11 @@ def test_a_text_for_several_robots_needs_the_robot(skills: Path) -> None:
     assert find_skill("bow", skills, "a1").robot == "a1"
 
 
+def test_a_text_for_another_robot_says_for_which_it_is(skills: Path) -> None:
+    with pytest.raises(BadInputError, match=r"'wave hello' in .* is for go2, not for 'a1'.*make 'wave hello' robot=a1"):
+        find_skill("wave hello", skills, "a1")
+
+
 def test_a_folder_for_another_robot_is_refused(skills: Path) -> None:
     folder = Skill.new(skills, "wave hello", "go2").folder
     with pytest.raises(BadInputError, match="is for robot 'go2', not 'a1'"):

@@ -32,7 +32,7 @@ def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
         ),
         (
             ["make", "bow", "robot=spto"],
-            "Robot 'spto' is not known. Known: go1, go2, spot. Choose one with robot=NAME.",
+            "Robot 'spto' is not known. Known: go1, go2, spot. Choose one of them, or see: lagoon robot list",
         ),
         (
             ["make", "bow", "train.minuts=5"],

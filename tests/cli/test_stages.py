@@ -201,6 +201,10 @@ def test_no_verb_runs_a_bundle_against_another_motion(
     assert "PASS" not in skill.preview_path.read_text(encoding="utf-8")
     code, out, _ = _run(capsys, "play", skills)
     assert code == 0 and "The policy is left out: " in out and seen[-1][2] is None and seen[-1][1] is not None
+    for verb in ("check", "run"):
+        code = cli.main(["deploy", verb, COMMAND, f"skills_dir={skills}", *(["--sim"] if verb == "run" else [])])
+        err = capsys.readouterr().err
+        assert code == 2 and "follows another motion than" in err, verb
 
 
 def test_a_verdict_about_another_policy_is_not_shown(capsys: pytest.CaptureFixture[str], skills: Path) -> None:
@@ -247,3 +251,14 @@ def test_the_robots_description_is_an_input(skills: Path) -> None:
 
 def test_any_command_survives_in_a_bundle(skills: Path) -> None:
     assert bundle.load(_skill(skills).bundle_folder).command == COMMAND
+
+
+def test_a_damaged_motion_says_how_it_came_to_be(capsys: pytest.CaptureFixture[str], skills: Path) -> None:
+    from lagoon.cli.pipeline import Plan
+
+    skill = _skill(skills)
+    skill.human_path.write_bytes(b"no motion")
+    assert "write it again with: lagoon generate 'stand still" in _run(capsys, "retarget", skills)[2]
+    skill.begin("generate", Plan({"import": {}}, 0, {}))
+    skill.finish("generate", [skill.human_path], "", 1.0)
+    assert "write it again with: lagoon import FILE" in _run(capsys, "retarget", skills)[2]

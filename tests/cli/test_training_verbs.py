@@ -51,6 +51,13 @@ def skill(trained: Path, tmp_path: Path) -> Skill:
     return Skill.new(tmp_path / "skills", "stand still", "go2")
 
 
+def test_a_share_of_the_steps_is_told(skill: Skill, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = [word for word in TINY if not word.startswith("train.easy_share")]
+    words = ["train", str(skill.folder), *settings, "train.total_steps=256"]
+    assert cli.main(words) == 0
+    assert "64 steps are enough, 0.25 of train.total_steps" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_record_knows_the_checkpoint_and_the_bundle(skill: Skill) -> None:
     train, export = skill.stages["train"], skill.stages["export"]
     assert [Path(name).suffix for name in train.outputs] == [".json", ".safetensors"]
