@@ -132,16 +132,23 @@ def _extras() -> list[Finding]:
 
 def _data() -> list[Finding]:
     from lagoon.paths import data_dir
-    from lagoon.robot import known_robots
+    from lagoon.robot import known_robots, load_robot
     from lagoon.text2motion import registry
     from lagoon.text2motion.config import DEFAULT_MODEL
 
-    robots = known_robots()
+    robots, drafts = [], []
+    for name in known_robots():
+        try:
+            load_robot(name)
+            robots.append(name)
+        except LagoonError:
+            drafts.append(name)
     model = data_dir("assets") / "models" / DEFAULT_MODEL
     has_model = (model / "weights.safetensors").is_file() and (model / "model.yaml").is_file()
     restore = restore_line()
     return [
         Finding("robots", bool(robots), ", ".join(robots) or "none", "" if robots else restore, required=True),
+        *[Finding("robots", False, f"{name} is not finished", f"lagoon robot check {name}") for name in drafts],
         Finding("text model", has_model, str(model) if has_model else f"no {model}", "" if has_model else restore),
         Finding("generators", True, f"{', '.join(registry.known())}, and package.module:Class"),
     ]

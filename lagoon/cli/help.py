@@ -37,12 +37,13 @@ def overview(verbs: Sequence[Verb]) -> str:
         "",
         "Verbs:",
     ]
-    lines += [f"  {verb.name:<12} {verb.purpose}" for verb in verbs]
+    width = max(len(verb.name) for verb in verbs)
+    lines += [f"  {verb.name:<{width}} {verb.purpose}" for verb in verbs]
     lines += [
         "",
-        "lagoon VERB --help tells more. Exit codes: 0 done, 1 evaluation FAIL (doctor: a required part is",
-        "missing), 2 bad input or a missing part, 3 command refused, 130 stopped by Ctrl-C. LAGOON_DEBUG=1 shows",
-        "Python tracebacks.",
+        "lagoon VERB --help tells more. Exit codes: 0 done, 1 a verdict of FAIL (evaluate, deploy, robot check;",
+        "doctor: a required part is missing), 2 bad input or a missing part, 3 command refused, 70 a bug in lagoon,",
+        "130 stopped by Ctrl-C. LAGOON_DEBUG=1 shows Python tracebacks.",
     ]
     return "\n".join(lines)
 
@@ -67,7 +68,7 @@ def verb_help(verb: Verb) -> str:
     if hidden > 0:
         lines.append(f"  ... and {hidden} more: lagoon {verb.name} --cfg")
     if any(key.count(".") > 1 for key in options):
-        lines += ["", "Names in the middle may be left out where only one setting fits: train.minutes=5."]
+        lines += ["", "Names in the middle may be left out where only one setting fits."]
     lines += ["", "Flags:"]
     lines += [f"  {name:<10} {text}" for name, text in FLAGS.items() if name in flags_of(verb)]
     return "\n".join(lines)

@@ -84,3 +84,16 @@ def test_the_extras_are_those_of_the_package() -> None:
         for _, distribution in packages:
             wanted = "imageio[ffmpeg]" if distribution.startswith("imageio") else distribution
             assert any(line.startswith(wanted) for line in extras[name]), (name, distribution)
+
+
+def test_a_robot_that_is_not_finished_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lagoon.robot import load_robot
+
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "robots" / "mine"
+    folder.mkdir(parents=True)
+    text = load_robot("go2").model_path.with_name("robot.yaml").read_text()
+    (folder / "robot.yaml").write_text(text.replace("torque: 23.7", "torque: null"))
+    found = [finding for finding in doctor.examine() if finding.what == "robots"]
+    assert "mine" not in found[0].fact and found[0].good
+    assert (found[1].good, found[1].advice) == (False, "lagoon robot check mine")

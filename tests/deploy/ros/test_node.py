@@ -166,7 +166,7 @@ def test_ctrl_c_ends_in_damping(operator, start) -> None:
         ({"robot": "go3"}, "Robot 'go3' is not known"),
         ({"transport": "carrier_pigeon"}, "expected one of: ros, unitree"),
         ({"skill": "backflip"}, "Parameter skill is 'backflip', which is not loaded"),
-        ({"controller__speed": 40.0}, "Controller setting speed is 40.0; expected 0.2 to 4"),
+        ({"controller__speed": 40.0}, "speed is 40.0; expected 0.2 to 4"),
     ],
     ids=["folder", "robot", "transport", "skill", "speed"],
 )
