@@ -1,10 +1,13 @@
-"""A disk that is full, for every test that asks for one."""
+"""For every test that asks for them: a disk that is full, and synthetic people."""
 
 import resource
 import signal
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
+
+from .people import squatting, standing_pose, walking, waving
 
 
 @pytest.fixture
@@ -26,3 +29,14 @@ def small_disk():
             signal.signal(signal.SIGXFSZ, handler)
 
     return limited
+
+
+@pytest.fixture
+def stand() -> np.ndarray:
+    return standing_pose()
+
+
+@pytest.fixture
+def people() -> dict:
+    """The makers of synthetic motions, by name."""
+    return {"waving": waving, "walking": walking, "squatting": squatting}

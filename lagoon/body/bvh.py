@@ -15,6 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from lagoon.body.pose import CHILDREN, local, orientations, rest_of
 from lagoon.errors import BadInputError
+from lagoon.motion.axes import to_y_up
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.rotations import quat_conj, quat_rotate
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
@@ -28,7 +29,6 @@ RIGID = 1e-4
 """Metres that the end of a bone may stray from its rest offset before the joint gets position channels."""
 END_SHARE = 0.3
 """Length of what hangs on an end joint, for display only, as a share of the bone before it."""
-_Y_UP = [1, 2, 0]
 
 
 def write_bvh(target: Path, motion: HumanMotion) -> None:
@@ -73,14 +73,14 @@ def _order(joint: int = 0) -> list[int]:
 def _columns(places: Array, rotations: Array, moves: list[bool]) -> Array:
     """(T, channels) numbers of the frames."""
     frames, joints = rotations.shape[:2]
-    y_up = np.eye(3)[_Y_UP]
+    y_up = to_y_up(np.eye(3)).T
     matrices = (y_up @ rotations @ y_up.T).reshape(-1, 3, 3)
     angles = Rotation.from_matrix(matrices).as_euler("ZXY").reshape(frames, joints, 3)
     angles = np.degrees(np.unwrap(angles, axis=0))
     found = []
     for joint in _order():
         if moves[joint]:
-            found.append(places[:, joint][:, _Y_UP] * CENTIMETRES)
+            found.append(to_y_up(places[:, joint]) * CENTIMETRES)
         found.append(angles[:, joint])
     return np.concatenate(found, axis=1)
 
@@ -88,7 +88,7 @@ def _columns(places: Array, rotations: Array, moves: list[bool]) -> Array:
 def _joint_lines(joint: int, offset: Array, moves: list[bool], indent: str) -> list[str]:
     """One joint of the hierarchy with all below it."""
     inner = indent + "  "
-    shown = lambda vector: " ".join(f"{value * CENTIMETRES:.6f}" for value in vector[_Y_UP])  # noqa: E731
+    shown = lambda vector: " ".join(f"{value * CENTIMETRES:.6f}" for value in to_y_up(vector))  # noqa: E731
     channels = "Zrotation Xrotation Yrotation"
     channels = f"6 Xposition Yposition Zposition {channels}" if moves[joint] else f"3 {channels}"
     lines = [

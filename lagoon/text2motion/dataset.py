@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.motion.axes import to_z_up
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
 from lagoon.text2motion import features
 from lagoon.text2motion.config import DATA_SETS, FPS
@@ -72,14 +73,6 @@ class Clip:
     def seconds(self) -> float:
         """Duration [s]."""
         return (len(self.joint_pos_w) - 1) / FPS
-
-
-def to_z_up(y_up: NDArray) -> NDArray[np.float64]:
-    """Map axes (..., 3) from y-up facing +z to Z-up facing +X: X = z, Y = x, Z = y.
-
-    A cyclic swap keeps the hand of the axes, so left stays left.
-    """
-    return np.asarray(y_up, float)[..., [2, 0, 1]]
 
 
 def lagoon_name(name: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import torch
 
 from lagoon.errors import BadInputError, CorruptFileError, require
-from lagoon.text2motion.mdm.humanml import NUM_FEATURES
+from lagoon.motion.humanml3d import NUM_FEATURES
 
 HEADS = 4
 """Attention heads: fixed in the published code, and not to be seen in the tensors."""

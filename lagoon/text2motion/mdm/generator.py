@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.motion import humanml3d
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
 from lagoon.paths import sha256_of
@@ -20,7 +21,7 @@ from lagoon.text2motion import features
 from lagoon.text2motion.config import FPS, GenerateConfig
 from lagoon.text2motion.generator import Request
 from lagoon.text2motion.grounding import constrain_bones
-from lagoon.text2motion.mdm import files, humanml
+from lagoon.text2motion.mdm import files
 from lagoon.text2motion.mdm.checkpoint import load_checkpoint
 from lagoon.text2motion.mdm.diffusion import sample, schedule
 from lagoon.text2motion.mdm.network import build
@@ -63,7 +64,7 @@ class MdmGenerator:
         plan = schedule(self.noise, settings.steps)
         drawn = sample(
             denoise,
-            (1, frames, humanml.NUM_FEATURES),
+            (1, frames, humanml3d.NUM_FEATURES),
             plan,
             torch.Generator().manual_seed(request.seed),
             settings.sampler == "ddim",
@@ -73,7 +74,7 @@ class MdmGenerator:
         return HumanMotion(
             fps=FPS,
             joint_names=JOINT_NAMES,
-            joint_pos_w=on_floor(humanml.decode(rows)),
+            joint_pos_w=on_floor(humanml3d.decode(rows)),
             source={
                 "model": f"{self.files.weights.parent.name}/{self.files.weights.name}",
                 "weights_sha256": sha256_of(self.files.weights),
@@ -103,9 +104,9 @@ def _statistics(path: Path) -> NDArray[np.float64]:
         values = np.asarray(np.load(path, allow_pickle=False), float)
     except (ValueError, OSError, EOFError) as error:
         raise CorruptFileError(f"{path} cannot be read as an array ({error}). Copy it again.") from error
-    if values.shape != (humanml.NUM_FEATURES,) or not np.isfinite(values).all():
+    if values.shape != (humanml3d.NUM_FEATURES,) or not np.isfinite(values).all():
         raise BadInputError(
-            f"{path} has shape {values.shape}; expected ({humanml.NUM_FEATURES},) finite numbers. Use Mean.npy and "
+            f"{path} has shape {values.shape}; expected ({humanml3d.NUM_FEATURES},) finite numbers. Use Mean.npy and "
             "Std.npy of HumanML3D, not those of its evaluator."
         )
     return values

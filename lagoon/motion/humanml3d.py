@@ -1,7 +1,7 @@
 """HumanML3D's 263 features of a motion: joints to features and back.
 
 What enters: joint positions (T, 22, 3) in world, Z-up, X-forward, or features (T, 263). What leaves: the other.
-Inside, axes are those of the format: y up, facing +z at frame 0; only this module knows.
+Inside, axes are those of the format: y up, facing +z at frame 0.
 
 Layout of a frame t, each rate from t to t + 1: half the yaw rate [rad/frame] (1); velocity of the pelvis in the
 heading frame [m/frame] (2); height of the pelvis [m] (1); joints 1..21 in the heading frame, over the pelvis's
@@ -18,21 +18,23 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter1d
 
 from lagoon.errors import BadInputError
+from lagoon.motion.axes import to_y_up, to_z_up
 from lagoon.motion.rotations import quat_between, quat_conj, quat_from_rotvec, quat_mul, quat_rotate, quat_to_matrix
 from lagoon.motion.skeleton import JOINT_NAMES
 
 Array = NDArray[np.float64]
 
+FPS = 20.0
+"""Frame rate of the data set [Hz]."""
 NUM_FEATURES = 263
 VELOCITY, HEIGHT, POSITIONS = slice(1, 3), slice(3, 4), slice(4, 67)
 ROTATIONS, RATES, CONTACTS = slice(67, 193), slice(193, 259), slice(259, 263)
 CONTACT_SPEED = 0.002
 """Squared displacement [m^2] of a foot joint in one frame below which it is in contact."""
 SMOOTH_FRAMES = 20.0
-"""Width of the Gaussian over the facing direction [frames of 50 ms]."""
+"""Standard deviation of the Gaussian over the facing direction [frames]."""
 
 _INDEX = {name: i for i, name in enumerate(JOINT_NAMES)}
 _FEET = tuple(_INDEX[name] for name in ("left_ankle", "left_foot", "right_ankle", "right_foot"))
@@ -77,7 +79,7 @@ def decode(features: Array) -> Array:
     root[:, 1] = f[:, 3]
     local = quat_rotate(to_world[:, None], f[:, POSITIONS].reshape(len(f), 21, 3))
     local[..., [0, 2]] += root[:, None, [0, 2]]
-    return np.concatenate([root[:, None], local], axis=1)[..., [2, 0, 1]]
+    return to_z_up(np.concatenate([root[:, None], local], axis=1))
 
 
 def encode(joint_pos_w: Array) -> Array:
@@ -85,7 +87,7 @@ def encode(joint_pos_w: Array) -> Array:
 
     Where the person starts and faces is lost; the last frame only gives rates.
     """
-    p, heading = _headings(np.asarray(joint_pos_w, float)[..., [1, 2, 0]])
+    p, heading = _headings(to_y_up(joint_pos_w))
     moved = np.diff(p, axis=0)
     turned = quat_mul(heading[1:], quat_conj(heading[:-1]))
     local = p.copy()
@@ -121,10 +123,17 @@ def _headings(p: Array) -> tuple[Array, Array]:
     it is smoothed over time, and the line across the hips is subtracted from that across the shoulders.
     """
     p = quat_rotate(quat_between(_ahead(p[:1], 1.0), _AHEAD)[:, None], p)
-    ahead = gaussian_filter1d(_ahead(p, -1.0), SMOOTH_FRAMES, axis=0, mode="nearest")
-    heading = quat_between(ahead, _AHEAD)
+    heading = quat_between(_smoothed(_ahead(p, -1.0)), _AHEAD)
     heading[0] = (1.0, 0.0, 0.0, 0.0)
     return p, heading
+
+
+def _smoothed(paths: Array) -> Array:
+    """Gaussian mean of (T, n) over time, cut off at four standard deviations; ends are continued by their own value."""
+    reach = round(4.0 * SMOOTH_FRAMES)
+    taps = np.exp(-0.5 * (np.arange(-reach, reach + 1) / SMOOTH_FRAMES) ** 2)
+    padded = np.pad(paths, ((reach, reach), (0, 0)), mode="edge")
+    return np.stack([np.convolve(path, taps / taps.sum(), mode="valid") for path in padded.T], axis=-1)
 
 
 def _bone_rotations(p: Array, heading: Array) -> Array:
