@@ -130,6 +130,11 @@ class Skill:
         return self.folder / "human.npz"
 
     @property
+    def candidates_path(self) -> Path:
+        """Scores of all motions that were sampled for the command; the motions lie beside it, as npz."""
+        return self.folder / "candidates.json"
+
+    @property
     def robot_path(self) -> Path:
         """RobotMotion, written by retarget."""
         return self.folder / "robot.npz"

@@ -27,12 +27,13 @@ FLAGS = {
     "--cfg": "print all settings as they would be used, run nothing",
     "--again": "run the stage even if it is finished and unchanged",
     "--force": "generate a motion for a command that the gate refuses; only an empty one stays refused",
+    "--show": "write candidates.html, the sampled motions side by side",
     "--motion": "FILE: import this motion file instead of generating from the words, the same as motion=FILE",
     "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
     "--sim": "run over the fake robot, in real time",
     "--dry-run": "read and compute, send nothing, and show what would be sent",
 }
-COMMON = tuple(flag for flag in FLAGS if flag not in ("--sim", "--dry-run"))
+COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--sim", "--dry-run"))
 """Flags of the verbs that make skills."""
 VALUES = {"--motion": "motion", "--caption": "caption"}
 """Flags that take the next argument, and the setting that each writes."""

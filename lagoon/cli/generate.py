@@ -12,13 +12,20 @@ from lagoon.skill import Skill
 
 
 def run(call: Call) -> int:
-    """Write human.npz."""
+    """Write human.npz, the scores of all candidates, and on demand a page that shows them."""
     from lagoon.cli.stages import generate_stage
 
     config: GenerateVerb = call.config
     load_robot(config.robot)
     skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
-    return run_and_show(skill, [generate_stage(config.generate, config.seed)], call)
+    code = run_and_show(skill, [generate_stage(config.generate, config.seed)], call)
+    if "--show" in call.flags:
+        from lagoon.cli import candidates
+        from lagoon.cli.extras import need
+
+        need("viewer")
+        print(f"Compare candidates: {candidates.show(skill)} (open in a browser)")
+    return code
 
 
 VERB = Verb(
@@ -30,6 +37,7 @@ VERB = Verb(
     examples=(
         ('lagoon generate "wave hello" seed=7', "seed 7's way of waving"),
         ('lagoon generate "walk in a circle" generate.duration=6', "six seconds long"),
+        ('lagoon generate "wave twice, then bow" --show', "and a page that compares all sampled motions"),
         ('lagoon generate "play the violin" --force', "even if nothing like it is known"),
     ),
     main_options=(

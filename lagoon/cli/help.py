@@ -83,7 +83,8 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     if verb.text == "files":
         return ("--help", "--cfg", "--again", "--caption")
     if verb.text == "command":
-        return tuple(flag for flag in COMMON if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
+        mine = [*COMMON, *(["--show"] if verb.name == "generate" else [])]
+        return tuple(flag for flag in mine if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
     runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert", "deploy check")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 

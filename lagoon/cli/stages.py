@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from lagoon.cli import candidates
 from lagoon.cli.extras import need
 from lagoon.cli.lines import stage_line
 from lagoon.cli.pipeline import Outcome, Stage, Task
@@ -52,17 +53,24 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
 
     def plan(skill: Skill) -> Plan:
         inputs = _model_checksums(config) | {"command": skill.command}
+        if config.appraised:
+            inputs |= _robot_checksums(skill)
         return Plan(_settings("generate", config), seed, inputs)
 
     def run(task: Task) -> Outcome:
         need("text2motion")
         from lagoon.text2motion.generate import generate
 
-        human = generate(task.skill.command, config, seed, task.progress)
+        kept: list[Any] = []
+        robot = candidates.appraiser(task.skill.robot) if config.appraised else None
+        human = generate(
+            task.skill.command, config, seed, task.progress, robot, lambda words, found: kept.append((words, found))
+        )
         human.save(task.skill.human_path)
         if "reading" in human.source:
             task.say(f"  {human.source['reading']}")
-        return Outcome((task.skill.human_path,), f"{human.duration:.1f} s of motion")
+        written = candidates.save(task.skill, kept) if kept else ()
+        return Outcome((task.skill.human_path, *written), f"{human.duration:.1f} s of motion")
 
     return Stage("generate", "words to human motion", plan, run, human_of)
 

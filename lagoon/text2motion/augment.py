@@ -1,7 +1,8 @@
 """More motions from few, with texts that stay true.
 
-What enters: clips. What leaves: clips whose motion was mirrored, quickened or slowed, repeated so many
-times, or joined, and whose captions say so. Numbers in, numbers out; randomness only by a generator.
+What enters: clips. What leaves: clips whose motion was mirrored, reversed, quickened or slowed, repeated so
+many times, joined, or laid over another, and whose captions say so. Numbers in, numbers out; randomness
+only by a generator.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ STAND_TOLERANCE = 0.12
 """Largest mean distance [m] of the joints from a relaxed stand for a frame that counts as standing."""
 MAX_CUT = 0.2
 """Largest distance [m] of a joint between two poses that are pasted together."""
+LEAST_REACH = 0.25
+"""Way [m] that a wrist goes, as the trunk sees it, in an arm that does something; the sway of a stand is below it."""
+HANGING = 0.8
+"""Share of an arm's reach that points down the trunk in an arm that hangs."""
+LEAST_NOD = 0.02
+"""Way [m] that the head goes against the neck when it nods, shakes or looks around."""
 _WRISTS = [JOINT_NAMES.index(name) for name in ("left_wrist", "right_wrist", "left_elbow", "right_elbow")]
 
 
@@ -48,9 +55,13 @@ def resample(joint_pos_w: Array, factor: float) -> Array:
 
 def rest_distance(pose: Array, rest: Array) -> float:
     """Mean distance [m] of the joints of one pose (22, 3) from a stand (22, 3), where and how turned regardless."""
-    pair = np.stack([pose, pose])
-    own = features.canonical(pair)[0]
-    return float(np.linalg.norm(own - rest, axis=-1).mean())
+    return float(rest_distances(pose, rest).mean())
+
+
+def rest_distances(pose: Array, rest: Array) -> Array:
+    """Distance (22,) [m] of each joint of one pose (22, 3) from a stand (22, 3), where and how turned regardless."""
+    own = features.canonical(np.stack([pose, pose]))[0]
+    return np.linalg.norm(own - rest, axis=-1)
 
 
 def follow(first: Array, second: Array, blend: int = 6) -> Array:
@@ -64,6 +75,50 @@ def follow(first: Array, second: Array, blend: int = 6) -> Array:
     gap = (first[-1] + (first[-1] - first[-2])) - moved[0]
     fade = 0.5 + 0.5 * np.cos(np.pi * np.minimum(np.arange(len(moved)) / blend, 1.0))
     return np.concatenate([first, moved + gap * fade[:, None, None]])
+
+
+def trunk_frame(joint_pos_w: Array) -> Array:
+    """(T, 3, 3) orientation of the trunk, columns ahead, left, up: up the spine, left across the hips."""
+    at = lambda name: joint_pos_w[:, JOINT_NAMES.index(name)]  # noqa: E731
+    unit = lambda v: v / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-9)  # noqa: E731
+    up = unit(at("spine3") - at("pelvis"))
+    across = at("left_hip") - at("right_hip")
+    left = unit(across - np.sum(across * up, axis=-1, keepdims=True) * up)
+    return np.stack([np.cross(left, up), left, up], axis=-1)
+
+
+def overlay(lower: Array, upper: Array) -> Array:
+    """Let one person do with legs and trunk what the first motion does, with arms and head what the second does.
+
+    What the second motion does not use stays as it is in the first: an arm that hangs, a head that is still.
+    The arms are turned with the trunk, so that a wave stays beside the head while the trunk sways.
+
+    Args:
+        lower: (T, 22, 3) [m].
+        upper: (T, 22, 3) [m], of the same length; it should stand upright.
+    """
+    assert len(lower) == len(upper), "the caller makes both equally long"
+    out = np.array(lower, float)
+    turn = trunk_frame(lower) @ np.swapaxes(trunk_frame(upper), 1, 2)
+    anchor = JOINT_NAMES.index("spine3")
+    moved = lower[:, anchor, None] + (upper - upper[:, anchor, None]) @ np.swapaxes(turn, 1, 2)
+    for side in ("left", "right"):
+        chain = [JOINT_NAMES.index(f"{side}_{name}") for name in ("collar", "shoulder", "elbow", "wrist")]
+        if used(upper, JOINT_NAMES.index(f"{side}_wrist")):
+            out[:, chain] = moved[:, chain]
+    neck, head = JOINT_NAMES.index("neck"), JOINT_NAMES.index("head")
+    nods = np.ptp((upper[:, head] - upper[:, neck])[:, :2], axis=0).max() > LEAST_NOD
+    if nods:
+        out[:, head] = out[:, neck] + (moved[:, head] - moved[:, neck])
+    return out
+
+
+def used(joint_pos_w: Array, wrist: int) -> bool:
+    """Whether an arm does something: its wrist moves, as the trunk sees it, or is held away from where arms hang."""
+    shoulder = JOINT_NAMES.index(JOINT_NAMES[wrist].replace("wrist", "shoulder"))
+    arm = np.einsum("tji,tj->ti", trunk_frame(joint_pos_w), joint_pos_w[:, wrist] - joint_pos_w[:, shoulder])
+    hangs = -arm[:, 2] > HANGING * np.linalg.norm(arm, axis=-1)
+    return bool(np.ptp(arm, axis=0).max() > LEAST_REACH or (~hangs).mean() > 0.5)
 
 
 def hold(joint_pos_w: Array, before: int, after: int) -> Array:

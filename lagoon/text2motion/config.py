@@ -17,8 +17,14 @@ FRAMES_PER_STEP = 4
 """Frames that one token step stands for: 0.2 s at 20 fps."""
 MIN_SECONDS, MAX_SECONDS = 0.5, 9.8
 """Shortest and longest duration one pass of the generator makes [s]; 9.8 s is the longest clip of the data."""
+LONGEST = 20.0
+"""Longest duration that can be asked for [s]; beyond one pass a motion goes on from its own last steps."""
 DEFAULT_MODEL = "text2motion-small"
 """Folder in assets/models that the model name 'default' stands for."""
+PARTS = ("legs", "trunk", "arms")
+"""Parts of the body that may have codes of their own: pelvis and legs; spine, head and shoulders; elbows and wrists."""
+JUDGE = "text2motion-judge"
+"""Folder in assets/models of the network that evaluates."""
 DATA_SETS = ("permissive", "authored", "restricted")
 """Sets of the data folder; 'restricted' carries non-commercial and share-alike clauses."""
 
@@ -66,7 +72,8 @@ class GenerateConfig:
     """Weights: for small a name in assets/models or a folder with model.yaml and weights.safetensors; for mdm the
     checkpoint or its folder; other generators read it in their own way."""
     duration: float | None = None
-    """Length of the motion [s]; None predicts it from the nearest known commands, within 2 to 8 s."""
+    """Length of the motion [s], 0.5 to 20 (mdm makes 9.8 at most); None predicts it from the nearest known commands,
+    2 to 8 s a step."""
     guidance: float = 3.0
     """Classifier-free guidance scale; 1 is plain conditional sampling, more follows the words more strictly."""
     temperature: float = 1.05
@@ -74,7 +81,9 @@ class GenerateConfig:
     top_p: float = 1.0
     """Nucleus: only the likeliest tokens that together hold this probability are drawn."""
     candidates: int = 24
-    """Motions sampled for one command; the most plausible one is returned."""
+    """Motions sampled for each step of a command; the best one is returned, and all their scores are kept."""
+    appraised: int = 3
+    """How many of them, the best by words and plausibility, are also tried on the robot; 0 leaves the robot out."""
     match_weight: float = 2.0
     """Score [plausibility units per nat per token] for how much the words raise a candidate's probability."""
     force: bool = False
@@ -95,12 +104,13 @@ class GenerateConfig:
         owner = "GenerateConfig"
         _require(bool(self.generator), owner, "generator", self.generator, "a name or package.module:Class")
         _require(bool(self.model), owner, "model", self.model, "a model name or a folder")
-        ok = self.duration is None or MIN_SECONDS <= self.duration <= MAX_SECONDS
-        _require(ok, owner, "duration", self.duration, f"null or {MIN_SECONDS} to {MAX_SECONDS} seconds")
+        ok = self.duration is None or MIN_SECONDS <= self.duration <= LONGEST
+        _require(ok, owner, "duration", self.duration, f"null or {MIN_SECONDS} to {LONGEST} seconds")
         _require(0.0 <= self.guidance <= 10.0, owner, "guidance", self.guidance, "0 to 10")
         _require(0.01 <= self.temperature <= 5.0, owner, "temperature", self.temperature, "0.01 to 5")
         _require(0.0 < self.top_p <= 1.0, owner, "top_p", self.top_p, "above 0 and at most 1")
         _require(1 <= self.candidates <= 64, owner, "candidates", self.candidates, "1 to 64")
+        _require(0 <= self.appraised <= 64, owner, "appraised", self.appraised, "0 to 64")
         _require(self.match_weight >= 0.0, owner, "match_weight", self.match_weight, "0 or more")
         _require(-1.0 <= self.threshold <= 1.0, owner, "threshold", self.threshold, "-1 to 1")
 
@@ -115,6 +125,12 @@ class ModelConfig:
     """Vocabulary of each."""
     latent: int = 64
     """Principal components of a step of 4 frames that are kept."""
+    part_codes: tuple[int, ...] = ()
+    """Codes of legs, trunk and arms, which add up to ``groups``; empty quantises the body as a whole."""
+    part_latents: tuple[int, ...] = ()
+    """Principal components of legs, trunk and arms, which add up to ``latent``; empty like part_codes."""
+    head_weight: float = 1.0
+    """How much more a centimetre of the head counts in the tokens than one of the other joints; a nod is small."""
     refiner_width: int = 128
     """Channels of the convolutional network that smooths decoded frames."""
     width: int = 160
@@ -142,6 +158,17 @@ class ModelConfig:
         _require(min(sizes) > 0, "ModelConfig", "sizes", sizes, "positive numbers")
         ok = self.width % self.heads == 0
         _require(ok, "ModelConfig", "width", self.width, f"a multiple of heads={self.heads}")
+        _require(self.head_weight > 0, "ModelConfig", "head_weight", self.head_weight, "a positive number")
+        for name, total in (("part_codes", self.groups), ("part_latents", self.latent)):
+            sizes = tuple(int(size) for size in getattr(self, name))
+            object.__setattr__(self, name, sizes)
+            ok = not sizes or (len(sizes) == len(PARTS) and min(sizes) > 0 and sum(sizes) == total)
+            expected = f"nothing, or one positive number for each of {', '.join(PARTS)}, {total} in all"
+            _require(ok, "ModelConfig", name, sizes, expected)
+        both = bool(self.part_codes) == bool(self.part_latents)
+        _require(
+            both, "ModelConfig", "part_latents", self.part_latents, "to be given when part_codes is, and only then"
+        )
 
 
 @dataclass(frozen=True)
@@ -201,3 +228,70 @@ class TrainConfig:
         for name in ("refiner_steps", "refiner_batch", "transformer_steps", "transformer_batch", "threads"):
             _require(getattr(self, name) > 0, "TrainConfig", name, getattr(self, name), "a positive number")
         _require(self.seed >= 0, "TrainConfig", "seed", self.seed, "0 or more")
+
+
+@dataclass(frozen=True)
+class MatcherConfig:
+    """Sizes of the networks that tell how well words and a motion fit; stored in the file's header."""
+
+    width: int = 128
+    """Channels of both networks."""
+    size: int = 32
+    """Length of the common vectors; small, since a few hundred motions must fill their covariance."""
+    text_width: int = 384
+    """Width of the sentence encoder's states."""
+    head_weight: float = 4.0
+    """How much more a centimetre of the head counts than one of the other joints."""
+    dropout: float = 0.1
+    """Dropout while training."""
+
+    def __post_init__(self) -> None:
+        """Validate sizes.
+
+        Raises:
+            BadInputError: a size is not positive.
+        """
+        sizes = (self.width, self.size, self.text_width, self.head_weight)
+        _require(min(sizes) > 0, "MatcherConfig", "sizes", sizes, "positive numbers")
+
+
+@dataclass(frozen=True)
+class MatcherTrainConfig:
+    """How such a pair of networks is trained."""
+
+    data: str
+    """Folder with NAME.npz and NAME.jsonl."""
+    out: str = "outputs/matching"
+    """Folder for the checkpoint and the result."""
+    sets: tuple[str, ...] = ("permissive", "authored")
+    """Data sets to use."""
+    seed: int = 0
+    """Seed of initialisation and sampling; the judge has another one than the network that chooses."""
+    steps: int = 2500
+    """Optimiser steps."""
+    batch: int = 96
+    """Motions per step."""
+    lr: float = 1.5e-3
+    """Peak learning rate."""
+    joins: int = 300
+    """Composite motions added to the training set."""
+    checkpoint_seconds: float = 60.0
+    """Time between checkpoints [s]."""
+    threads: int = 1
+    """Threads torch may use."""
+    model: MatcherConfig = field(default_factory=MatcherConfig)
+    """Sizes of the networks."""
+
+    def __post_init__(self) -> None:
+        """Validate.
+
+        Raises:
+            BadInputError: an unknown data set, or a count that is not positive.
+        """
+        object.__setattr__(self, "sets", tuple(self.sets))
+        for name in self.sets:
+            if name not in DATA_SETS:
+                raise unknown_name("Data set", name, DATA_SETS, "Set it with sets=[permissive,authored].")
+        for name in ("steps", "batch", "threads"):
+            _require(getattr(self, name) > 0, "MatcherTrainConfig", name, getattr(self, name), "a positive number")
+        _require(self.seed >= 0, "MatcherTrainConfig", "seed", self.seed, "0 or more")

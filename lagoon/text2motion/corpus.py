@@ -1,7 +1,7 @@
 """The training set of the transformer: motions as they are shown, each with the texts that are true of it.
 
-What enters: clips and phrases.yaml. What leaves: examples, with mirrored, slowed, quickened, counted and
-joined ones among them.
+What enters: clips and phrases.yaml. What leaves: examples, with mirrored, reversed, slowed, quickened,
+counted, joined and laid-over ones among them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from lagoon.text2motion import augment
+from lagoon.text2motion import augment, features
 from lagoon.text2motion.config import FPS, FRAMES_PER_STEP
 from lagoon.text2motion.dataset import Clip
 
@@ -23,10 +23,15 @@ GESTURE_FRAMES = 60
 """Gestures are shown with stands around them until they are this long, 3 s."""
 REST_SPEED = 0.5
 """Mean joint speed [m/s] below which a person counts as standing still."""
+STILL_SPEED, STILL_FRAMES = 0.15, 4
+"""Mean joint speed [m/s] below which a motion has not begun yet, and how many such frames are left of it."""
 TEMPI = ((0.75, ("{} slowly", "slowly {}", "{} in slow motion")), (1.35, ("{} quickly", "quickly {}", "{} fast")))
 POLITE = ("please {}", "{} please", "can you {}", "could you please {}", "{} for me", "I want you to {}", "now {}")
 JOINTS = ("{}, then {}", "{} and then {}", "first {}, then {}", "{} and {}")
-KIND_SHARES = {"plain": 0.55, "tempo": 0.1, "count": 0.17, "join": 0.18}
+WHILES = ("{} while {}", "{} and {} at the same time")
+MOST_HELD = 4
+"""Most token steps that a motion which comes to rest is held at its end."""
+KIND_SHARES = {"plain": 0.65, "tempo": 0.09, "count": 0.14, "join": 0.06, "while": 0.06}
 """Share of each kind of example in a batch."""
 
 
@@ -39,9 +44,9 @@ class Example:
     texts: tuple[str, ...]
     """Texts that are all true of it."""
     verb: str
-    """What it shows; two verbs for a joined one."""
+    """What it shows; two verbs for a joined or laid-over one."""
     kind: str
-    """plain, tempo, count or join."""
+    """plain, tempo, count, join or while."""
     recording: str
     """Recording it comes from."""
 
@@ -79,9 +84,35 @@ def is_gesture(pos: NDArray[np.float64], rest: NDArray[np.float64]) -> bool:
     return max(ends) < augment.STAND_TOLERANCE and max(speed[:2].max(), speed[-2:].max()) < REST_SPEED
 
 
+def reversed_clips(clips: list[Clip], words: dict[str, dict]) -> list[Clip]:
+    """Clips played backwards where phrases.yaml says that this is another verb: walking becomes backing up."""
+    found = []
+    for clip in clips:
+        verb = words.get(clip.verb, {}).get("reverse")
+        if verb:
+            backwards = features.canonical(_from_its_beginning(clip.joint_pos_w[::-1]))
+            captions = (verb,)
+            found.append(replace(clip, id=f"{clip.id}+reversed", verb=verb, captions=captions, joint_pos_w=backwards))
+    return found
+
+
+def _from_its_beginning(pos: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A motion without the stillness that it begins with, but for a moment: who stands up does not sit on first."""
+    speed = np.linalg.norm(np.diff(pos, axis=0), axis=-1).mean(-1) * FPS
+    moving = np.flatnonzero(speed > STILL_SPEED)
+    first = max(0, int(moving[0]) - STILL_FRAMES) if len(moving) else 0
+    return pos[first:]
+
+
+def comes_to_rest(pos: NDArray[np.float64]) -> bool:
+    """Whether a motion ends nearly at rest, in whatever pose."""
+    return bool((np.linalg.norm(np.diff(pos[-4:], axis=0), axis=-1).mean(-1) * FPS).max() < REST_SPEED)
+
+
 def build(clips: list[Clip], joins: int, rng: np.random.Generator) -> list[Example]:
     """All examples of the clips, mirrored ones included."""
     words, rest = phrases(), relaxed_stand(clips)
+    clips = [*clips, *reversed_clips(clips, words)]
     examples: list[Example] = []
     gestures: list[tuple[Clip, NDArray[np.float64]]] = []
     for clip in clips:
@@ -89,6 +120,8 @@ def build(clips: list[Clip], joins: int, rng: np.random.Generator) -> list[Examp
         if is_gesture(pos, rest):
             gestures.append((clip, pos))
             pos = _held(pos, int(rng.integers(0, 3)))
+        elif comes_to_rest(pos):
+            pos = augment.hold(pos, 0, FRAMES_PER_STEP * int(rng.integers(0, MOST_HELD + 1)))
         plain = says(clip, words)
         short = commands(clip, words)
         polite = [rng.choice(POLITE).format(rng.choice(short)) for _ in range(3)]
@@ -104,6 +137,7 @@ def build(clips: list[Clip], joins: int, rng: np.random.Generator) -> list[Examp
         several = [e for e, count in counted if count >= 3]
         examples.extend(replace(e, texts=plain, kind="plain") for e in several)
     examples.extend(_joined(gestures, words, joins, rng))
+    examples.extend(_laid_over(clips, gestures, words, joins, rng))
     flipped = [
         Example(augment.mirror(e.joint_pos_w), tuple(map(augment.mirror_text, e.texts)), e.verb, e.kind, e.recording)
         for e in examples
@@ -187,6 +221,40 @@ def _joined(
                 motion, tuple(texts), " + ".join(c.verb for c in names), "join", "+".join(c.recording for c in names)
             )
         )
+    return found
+
+
+def _laid_over(
+    clips: list[Clip],
+    gestures: list[tuple[Clip, NDArray[np.float64]]],
+    words: dict[str, dict],
+    count: int,
+    rng: np.random.Generator,
+) -> list[Example]:
+    """Motions 'A while B-ing': arms and head of a gesture over the legs of a way to go."""
+    lowers: dict[str, list[Clip]] = {}
+    for clip in clips:
+        if "over" in words.get(clip.verb, {}):
+            lowers.setdefault(clip.verb, []).append(clip)
+    uppers: dict[str, list[tuple[Clip, NDArray[np.float64]]]] = {}
+    for clip, pos in gestures:
+        if "while" in words.get(clip.verb, {}):
+            uppers.setdefault(clip.verb, []).append((clip, pos))
+    found: list[Example] = []
+    for _ in range(count if lowers and uppers else 0):
+        below, above = lowers[str(rng.choice(sorted(lowers)))], uppers[str(rng.choice(sorted(uppers)))]
+        lower = below[rng.integers(len(below))]
+        upper, gesture = above[rng.integers(len(above))]
+        frames = min(len(lower.joint_pos_w), len(gesture))
+        if frames < GESTURE_FRAMES // 2:
+            continue
+        motion = augment.overlay(lower.joint_pos_w[:frames], gesture[:frames])
+        doing = str(rng.choice(words[upper.verb]["while"]))
+        going = str(rng.choice(words[lower.verb]["over"]))
+        texts = tuple(template.format(going, doing) for template in WHILES)
+        names = (lower, upper)
+        verbs, recordings = (" + ".join(c.verb for c in names), "+".join(c.recording for c in names))
+        found.append(Example(motion, texts, verbs, "while", recordings))
     return found
 
 

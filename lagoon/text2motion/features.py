@@ -12,6 +12,8 @@ Source: after the 263 features of HumanML3D (Guo et al. 2022), without what foll
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
@@ -35,6 +37,21 @@ CONTACT_HEIGHT = (0.11, 0.11, 0.06, 0.06)
 """Height [m] below which an ankle or foot joint may touch: about 5 cm above where it is in a stand."""
 CONTACT_SPEED = 0.35
 """Horizontal speed [m/s] below which it is taken to touch."""
+
+
+def columns(joints: Iterable[str]) -> list[int]:
+    """Columns of the positions of some joints, in the order given; the pelvis has none."""
+    return [POSITIONS.start + 3 * (_INDEX[name] - 1) + axis for name in joints for axis in range(3)]
+
+
+def part_columns() -> dict[str, list[int]]:
+    """Columns of each part of the body in config.PARTS; together they are all, once each."""
+    sides = ("left", "right")
+    arms = columns(f"{side}_{name}" for side in sides for name in ("elbow", "wrist"))
+    legs = columns(f"{side}_{name}" for side in sides for name in ("hip", "knee", "ankle", "foot"))
+    legs = [*range(POSITIONS.start), *legs, *range(CONTACTS.start, CONTACTS.stop)]
+    trunk = [column for column in range(NUM_FEATURES) if column not in {*arms, *legs}]
+    return {"legs": legs, "trunk": trunk, "arms": arms}
 
 
 def heading(joint_pos_w: Array) -> Array:

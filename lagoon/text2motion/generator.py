@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,11 +19,19 @@ from lagoon.motion.skeleton import HEIGHTS, JOINT_NAMES, body_height
 from lagoon.progress import Progress, silent
 from lagoon.text2motion.config import FPS, GenerateConfig
 from lagoon.text2motion.gate import Reading
+from lagoon.text2motion.selection import Appraise, Candidate
 
 T = TypeVar("T")
 
 FLOOR = 0.25
 """Largest distance [m] between the floor and the lowest joint of the whole motion."""
+
+Keep = Callable[[str, Sequence[Candidate]], None]
+"""Takes the words of a step and its candidates, best first."""
+
+
+def forget(words: str, candidates: Sequence[Candidate]) -> None:
+    """Keep that keeps nothing."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,10 @@ class Request:
     """Seed of every random choice: the same seed shall give the same motion."""
     progress: Progress = silent
     """Told what is being done, as a share in [0, 1] and a few words."""
+    appraise: Appraise | None = None
+    """Cost of a motion on the robot, to choose by; None if the caller knows no robot."""
+    keep: Keep = forget
+    """Given the candidates of each step with their scores, best first; a generator without candidates needs it not."""
 
 
 class Generator(Protocol):

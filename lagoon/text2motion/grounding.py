@@ -113,7 +113,7 @@ def ground(decoded: Array, lengths: Array, rest: Array, settle: bool = True) -> 
     rows[0, : features.HEIGHT.start] = 0.0
     contact = standing(rows[:, features.CONTACTS])
     pos = constrain_bones(features.decode(rows), lengths)
-    pos = _lift(pos)
+    pos = lift(pos)
     feet = pos[:, [leg[2] for leg in LEGS]]
     centre = np.median(feet, axis=0)
     moved = np.linalg.norm((feet - centre)[..., :2], axis=-1)
@@ -130,11 +130,11 @@ def ground(decoded: Array, lengths: Array, rest: Array, settle: bool = True) -> 
         if settle:
             pos, stand = _settled(pos, lengths, rest)
     pos, correction = _pinned(pos, contact, rows[:, features.CONTACTS], lengths, rest, stand)
-    pos = _lift(features.canonical(pos))
+    pos = lift(features.canonical(pos))
     return Grounded(pos, contact, correction, planted)
 
 
-def _lift(pos: Array) -> Array:
+def lift(pos: Array) -> Array:
     """Raise frames in which a joint is below the floor, smoothly in time."""
     depth = np.maximum(-pos[..., 2].min(axis=1), 0.0)
     if depth.max() == 0.0:

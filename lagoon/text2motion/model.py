@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError, require, unknown_name
 from lagoon.paths import atomic_path, data_dir, sha256_of, write_text
+from lagoon.text2motion import matching
 from lagoon.text2motion.bank import CommandBank
 from lagoon.text2motion.config import DEFAULT_MODEL, ModelConfig
+from lagoon.text2motion.matching import Matcher
 from lagoon.text2motion.tokenizer import MotionTokenizer
 from lagoon.text2motion.transformer import MotionTransformer
 
@@ -47,6 +49,8 @@ class Model:
     """Checksum of the weights file; empty before saving."""
     details: dict
     """Seed, data sets, licences, metrics and command of the training run."""
+    matcher: Matcher | None = None
+    """Tells how well words and a motion fit, to choose among candidates; None for a folder without one."""
 
 
 def model_path(name: str) -> Path:
@@ -100,7 +104,8 @@ def load_model(name: str) -> Model:
             f"The model folder {folder} lacks {', '.join(missing)}. Expected {', '.join(FILES)}. "
             "Train it again with: python -m lagoon.text2motion.train data=FOLDER"
         )
-    return _load(folder, tuple((folder / file).stat().st_mtime_ns for file in FILES))
+    present = [folder / file for file in (*FILES, matching.FILE) if (folder / file).is_file()]
+    return _load(folder, tuple(file.stat().st_mtime_ns for file in present))
 
 
 @lru_cache(maxsize=2)
@@ -132,4 +137,6 @@ def _load(folder: Path, stamps: tuple[int, ...]) -> Model:
             "Restore the folder, or train it again with: python -m lagoon.text2motion.train data=FOLDER"
         ) from error
     bank = CommandBank.load(folder / FILES[2])
-    return Model(folder.name, config, tokenizer, transformer, bank, lengths, rest, sha256, content["details"])
+    path = folder / matching.FILE
+    matcher = matching.load_matcher(path).network if path.is_file() else None
+    return Model(folder.name, config, tokenizer, transformer, bank, lengths, rest, sha256, content["details"], matcher)

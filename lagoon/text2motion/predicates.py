@@ -182,6 +182,11 @@ def turned(low: float, high: float) -> Predicate:
     return lambda pos: bool(low < features.heading(pos)[-1] - features.heading(pos)[0] < high)
 
 
+def turned_round(pos: Array) -> bool:
+    """The heading ends half a turn from where it began, either way, give or take 45 degrees."""
+    return bool(abs(abs(features.heading(pos)[-1] - features.heading(pos)[0]) - np.pi) < np.pi / 4)
+
+
 def spin(pos: Array) -> bool:
     """The heading goes round by 250 degrees or more."""
     return bool(np.ptp(features.heading(pos)) > np.radians(250))
@@ -260,12 +265,61 @@ def roll(pos: Array) -> bool:
     return bool(over.any() and joint(pos, "head")[:, 2].min() < 0.45)
 
 
+def play_bow(pos: Array) -> bool:
+    """The trunk goes down to level and comes up again while the arms reach ahead; the feet stay, the hips stay high."""
+    angle = pitch(pos)
+    reach = max((joint(pos, f"{s}_wrist") - joint(pos, "pelvis"))[:, 0].max() for s in ("left", "right"))
+    high = joint(pos, "pelvis")[:, 2].min() > 0.6
+    return bool(angle.max() > 0.9 and abs(angle[-1]) < 0.4 and reach > 0.5 and high and feet_stay(pos))
+
+
+def high_five(pos: Array) -> bool:
+    """A hand is held above its shoulder and ahead of the trunk for a moment, the feet stay."""
+    held = [
+        (joint(pos, f"{s}_wrist")[:, 2] > joint(pos, f"{s}_shoulder")[:, 2])
+        & ((joint(pos, f"{s}_wrist") - joint(pos, "pelvis"))[:, 0] > 0.2)
+        for s in ("left", "right")
+    ]
+    return bool(max(h.sum() for h in held) >= 5 and feet_stay(pos, 0.3))
+
+
+def jump_ahead(pos: Array) -> bool:
+    """A jump that lands 40 cm ahead or farther."""
+    return jump(pos) and ahead(pos) > 0.4
+
+
+def sneak(pos: Array) -> bool:
+    """Steps at less than 1.1 m/s, with bent knees or a trunk that leans forward."""
+    path = np.linalg.norm(np.diff(pos[:, 0, :2], axis=0), axis=-1).sum()
+    low = np.median(joint(pos, "pelvis")[:, 2]) < 0.9 or np.median(pitch(pos)) > 0.2
+    return bool(path > 0.4 and path / ((len(pos) - 1) / 20) < 1.1 and low)
+
+
+def kata(pos: Array) -> bool:
+    """Strikes or kicks, or holds a low stance while moving."""
+    low = np.median(joint(pos, "pelvis")[:, 2]) < 0.88
+    return punch(pos) or kick(pos) or bool(low and moves(pos))
+
+
 PREDICATES: dict[str, Predicate] = {
     "wave": wave, "clap": clap, "bow": bow, "squat": squat, "three squats": squats(3), "jump": jump, "hop": hop,
     "kick": kick, "punch": punch, "cartwheel": cartwheel, "handstand": upside_down, "backflip": upside_down,
     "walk": walk, "walk backwards": walk_back, "run": run, "turn left": turned(0.5, 2.6),
     "turn right": turned(-2.6, -0.5), "spin": spin, "sit": sits, "lie": lies, "fall": lies, "rise": rises,
     "push-ups": push_up, "march": march, "stretch": arms_up, "handshake": handshake, "nod": nod, "dance": moves,
-    "crawl": crawl, "roll": roll,
+    "crawl": crawl, "roll": roll, "play bow": play_bow, "turn around": turned_round, "high five": high_five,
+    "jump forward": jump_ahead, "sneak": sneak, "breakdance": moves, "karate kata": kata,
 }  # fmt: skip
 """Predicate of each name."""
+BY_VERB = {
+    "sit down": "sit", "sit on the floor": "sit", "lie down": "lie", "fall down": "fall", "get up": "rise",
+    "stand up": "rise", "spin around": "spin", "shake hands": "handshake", "walk back": "walk backwards",
+    "sit floor": "sit", "push up": "push-ups", "kata": "karate kata",
+}  # fmt: skip
+"""Predicate of verbs and labels of the data that are not named like their predicate."""
+
+
+def of_verb(verb: str) -> Predicate | None:
+    """The question for a verb of the data, or for a label with underscores; None where there is none."""
+    name = verb.replace("_", " ")
+    return PREDICATES.get(BY_VERB.get(name, name))

@@ -2,8 +2,9 @@
 
 What enters: (T, 71) features, T a multiple of 4. What leaves: (T/4, G) integer codes, and features again.
 A piece of 4 frames is projected on principal components; G codebooks, coarse to fine, each name the
-entry nearest to what is still left over. A small convolutional network then repairs seams and rounding
-with the frames around.
+entry nearest to what is still left over. Legs, trunk and arms may have components and codebooks of their
+own: an entry is then zero in the components of the other parts, so that codes still simply add up. A small
+convolutional network then repairs seams and rounding with the frames around.
 
 Source: residual vector quantisation as in SoundStream (Zeghidour et al. 2021, section III-C), here with
 codebooks fitted by k-means, which this little data allows in closed form.
@@ -15,16 +16,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy, silu, smooth_l1_loss
 
-from lagoon.text2motion.config import FPS, FRAMES_PER_STEP, ModelConfig
-from lagoon.text2motion.features import CONTACTS, FEET, HEIGHT, NUM_FEATURES, POSITIONS, VELOCITY, YAW
+from lagoon.text2motion.config import FPS, FRAMES_PER_STEP, PARTS, ModelConfig
+from lagoon.text2motion.features import (
+    CONTACTS,
+    FEET,
+    HEIGHT,
+    NUM_FEATURES,
+    POSITIONS,
+    VELOCITY,
+    YAW,
+    columns,
+    part_columns,
+)
 
 SCALE_POSITION, SCALE_HEIGHT, SCALE_VELOCITY, SCALE_YAW = 0.2, 0.2, 0.5, 1.0
 """What counts as one unit of error: metres, metres, metres per second, radians per second."""
 PIECE = FRAMES_PER_STEP * NUM_FEATURES
 
 
-def feature_scale() -> Tensor:
-    """(71,) divisor of each feature; one number per kind, so that a centimetre weighs the same everywhere."""
+def feature_scale(head_weight: float = 1.0) -> Tensor:
+    """(71,) divisor of each feature; one number per kind, so that a centimetre weighs the same but on the head."""
     scale = torch.ones(NUM_FEATURES)
     for part, size in (
         (POSITIONS, SCALE_POSITION),
@@ -33,7 +44,13 @@ def feature_scale() -> Tensor:
         (YAW, SCALE_YAW),
     ):
         scale[part] = size
+    scale[columns(["head"])] /= head_weight
     return scale
+
+
+def coarse_to_fine(part_codes: tuple[int, ...]) -> list[int]:
+    """Part (G,) that each code belongs to: the first code of every part, then the second, and so on."""
+    return [part for level in range(max(part_codes)) for part, count in enumerate(part_codes) if level < count]
 
 
 class ResidualQuantiser(nn.Module):
@@ -64,13 +81,23 @@ class ResidualQuantiser(nn.Module):
         return self.partial(codes)[..., -1, :]
 
     @torch.no_grad()
-    def fit(self, latents: Tensor, generator: torch.Generator, rounds: int = 12) -> None:
-        """Fill the codebooks by k-means on latents (M, D), one after the other on what is left over."""
-        left = latents
-        for group in range(len(self.books)):
-            book = k_means(left, self.books.shape[1], generator, rounds)
-            self.books[group] = book
-            left = left - book[nearest(left, book)]
+    def fit(
+        self, latents: Tensor, generator: torch.Generator, rounds: int = 12, slices: list[slice] | None = None
+    ) -> None:
+        """Fill the codebooks by k-means on latents (M, D), one after the other on what is left over.
+
+        Args:
+            latents: samples.
+            generator: source of randomness.
+            rounds: iterations of k-means.
+            slices: G ranges of components, one for each codebook; all components without it.
+        """
+        left = latents.clone()
+        for group, part in enumerate(slices or [slice(None)] * len(self.books)):
+            book = k_means(left[:, part], self.books.shape[1], generator, rounds)
+            self.books[group] = 0.0
+            self.books[group, :, part] = book
+            left[:, part] -= book[nearest(left[:, part], book)]
 
 
 def nearest(points: Tensor, book: Tensor) -> Tensor:
@@ -133,7 +160,8 @@ class MotionTokenizer(nn.Module):
         super().__init__()
         self.register_buffer("mean", torch.zeros(PIECE))
         self.register_buffer("basis", torch.zeros(PIECE, config.latent))
-        self.register_buffer("scale", feature_scale(), persistent=False)
+        self.register_buffer("scale", feature_scale(config.head_weight), persistent=False)
+        self.config = config
         self.quantiser = ResidualQuantiser(config.groups, config.codes, config.latent)
         self.refiner = Refiner(config.refiner_width)
 
@@ -149,12 +177,25 @@ class MotionTokenizer(nn.Module):
         """
         x = (pieces / self.scale).flatten(1).double()
         w = (weights / weights.sum()).double()[:, None]
-        mean = (x * w).sum(0)
-        variance, vectors = torch.linalg.eigh(((x - mean) * w).T @ (x - mean))
-        self.mean.copy_(mean)
-        self.basis.copy_(vectors[:, variance.argsort(descending=True)][:, : self.basis.shape[1]])
+        self.mean.copy_((x * w).sum(0))
+        x = x - (x * w).sum(0)
+        parts = [list(range(NUM_FEATURES))]
+        if self.config.part_codes:
+            parts = [part_columns()[name] for name in PARTS]
+        sizes = self.config.part_latents or (self.config.latent,)
+        ends = [sum(sizes[: part + 1]) for part in range(len(sizes))]
+        self.basis.zero_()
+        for columns_of, end, size in zip(parts, ends, sizes, strict=True):
+            rows = torch.tensor([frame * NUM_FEATURES + c for frame in range(FRAMES_PER_STEP) for c in columns_of])
+            variance, vectors = torch.linalg.eigh((x[:, rows] * w).T @ x[:, rows])
+            best = vectors[:, variance.argsort(descending=True)][:, :size]
+            # Fewer samples than components leave the last ones unused.
+            self.basis[rows, end - size : end - size + best.shape[1]] = best.float()
         drawn = torch.multinomial(w[:, 0], min(samples, 8 * len(x)), replacement=True, generator=generator)
-        self.quantiser.fit(((x - mean) @ self.basis.double())[drawn].float(), generator)
+        slices = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+        chosen = coarse_to_fine(self.config.part_codes) if self.config.part_codes else [0] * self.config.groups
+        latents = (x @ self.basis.double())[drawn].float()
+        self.quantiser.fit(latents, generator, slices=[slices[part] for part in chosen])
 
     def latents(self, features: Tensor) -> Tensor:
         """Latents (N, T/4, D) of features (N, T, 71); T must be a multiple of 4."""

@@ -203,16 +203,18 @@ class MotionTransformer(nn.Module):
         guidance: float = 1.0,
         temperature: float | Tensor = 1.0,
         top_p: float = 1.0,
+        prefix: Tensor | None = None,
     ) -> Tensor:
         """Draw codes (N, steps, G), one motion per text.
 
         Args:
-            steps: length in token steps, the same for all.
+            steps: length in token steps, the same for all, the prefix included.
             text: N texts.
             generator: source of randomness.
             guidance: 1 samples p(codes | words); more moves away from p(codes).
             temperature: divides the logits; one number or (N, 1).
             top_p: nucleus.
+            prefix: (N, P, G) codes that the motion begins with, P below ``steps``; what is drawn goes on from them.
         """
         count, guided = len(text.states), guidance != 1.0
         both = text.joined(text.without_text()) if guided else text
@@ -232,10 +234,13 @@ class MotionTransformer(nn.Module):
             within = torch.zeros(rows, self.config.latent)
             codes = []
             for group in range(self.config.groups):
-                logits = self._head(hidden + self.depth_code(within) + self.group[group], group)
-                if guided:
-                    logits = logits[count:] + guidance * (logits[:count] - logits[count:])
-                code = draw(logits / temperature, top_p, generator)
+                if prefix is not None and step < prefix.shape[1]:
+                    code = prefix[:, step, group]
+                else:
+                    logits = self._head(hidden + self.depth_code(within) + self.group[group], group)
+                    if guided:
+                        logits = logits[count:] + guidance * (logits[:count] - logits[count:])
+                    code = draw(logits / temperature, top_p, generator)
                 codes.append(code)
                 again = code.repeat(2) if guided else code
                 within = within + self.books[group][again]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lagoon.motion.skeleton import JOINT_NAMES
+from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
 from lagoon.text2motion import augment, features
 
 
@@ -68,3 +68,27 @@ def test_hold_stands_still_at_both_ends(people):
     held = augment.hold(motion, 5, 7)
     assert len(held) == 52
     assert (held[:6] == motion[0]).all() and (held[-8:] == motion[-1]).all()
+
+
+def test_overlay_keeps_the_legs_and_takes_the_arm_that_does_something(people):
+    walk, wave = people["walking"](60, turn=0.6), people["waving"](60, 3)
+    both = augment.overlay(walk, wave)
+    arm = [JOINT_NAMES.index(f"right_{name}") for name in ("collar", "shoulder", "elbow", "wrist")]
+    rest = [j for j in range(22) if j not in arm]
+    assert (both[:, rest] == walk[:, rest]).all()
+    raised = both[:, arm[-1], 2] > both[:, arm[1], 2]
+    assert raised[20:40].all() and not (walk[:, arm[-1], 2] > walk[:, arm[1], 2]).any()
+    # The hand stays on the right of a body that turns.
+    right = np.stack([np.sin(features.heading(walk)), -np.cos(features.heading(walk))], axis=-1)
+    assert (np.sum((both[:, arm[-1], :2] - both[:, 0, :2]) * right, axis=-1) > 0).all()
+    bones = lambda p: np.linalg.norm(p[:, 1:] - p[:, list(PARENTS[1:])], axis=-1)  # noqa: E731
+    assert np.abs(bones(both)[:, [j - 1 for j in arm[2:]]] - bones(wave)[:, [j - 1 for j in arm[2:]]]).max() < 1e-9
+
+
+def test_overlay_takes_a_nod(people):
+    walk, nod = people["walking"](60), np.repeat(people["waving"](60)[:1], 60, axis=0)
+    head, neck = JOINT_NAMES.index("head"), JOINT_NAMES.index("neck")
+    nod[:, head, 0] += 0.03 * np.sin(np.arange(60) / 3.0)
+    both = augment.overlay(walk, nod)
+    assert np.ptp(both[:, head, 0] - both[:, neck, 0]) > 0.05
+    assert (both[:, [j for j in range(22) if j != head]] == walk[:, [j for j in range(22) if j != head]]).all()

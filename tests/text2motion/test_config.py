@@ -41,7 +41,16 @@ def test_yaml_holds_exactly_the_fields():
     assert model == config.ModelConfig()
 
 
-@pytest.mark.parametrize("kind", [config.GenerateConfig, config.ModelConfig, config.TrainConfig])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        config.GenerateConfig,
+        config.ModelConfig,
+        config.TrainConfig,
+        config.MatcherConfig,
+        config.MatcherTrainConfig,
+    ],
+)
 def test_every_field_has_a_docstring(kind):
     source = inspect.getsource(kind)
     for field in dataclasses.fields(kind):

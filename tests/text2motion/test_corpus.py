@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lagoon.text2motion import augment, corpus, dataset
+from lagoon.text2motion import augment, corpus, dataset, features, predicates
 
 
 @pytest.fixture
@@ -66,3 +66,41 @@ def test_phrases_are_texts_and_cycles_are_known(people):
         if "cycle" in entry:
             kind, least = entry["cycle"]
             assert augment.cycle_signal(people["waving"](), kind).shape == (60,) and least > 0
+
+
+def test_walking_backwards_is_walking_played_backwards(data_folder):
+    clips = dataset.load(data_folder, ("permissive", "authored"))
+    found = corpus.reversed_clips(clips, corpus.phrases())
+    assert {clip.verb for clip in found} == {"walk backwards"}
+    for clip in found:
+        assert predicates.ahead(clip.joint_pos_w) < -0.5
+        assert abs(features.heading(clip.joint_pos_w)[0]) < 1e-6
+    examples = [e for e in corpus.build(clips, 0, np.random.default_rng(0)) if e.verb == "walk backwards"]
+    assert any("back up" in e.texts for e in examples)
+
+
+def test_laid_over_examples_do_both(examples):
+    found = [e for e in examples if e.kind == "while"]
+    assert found and {e.verb for e in found} <= {"walk + wave", "walk backwards + wave"}
+    for example in found:
+        assert all("walk" in text and "wav" in text for text in example.texts)
+        assert abs(predicates.ahead(example.joint_pos_w)) > 0.5
+        wrist, shoulder = (predicates.joint(example.joint_pos_w, f"right_{n}")[:, 2] for n in ("wrist", "shoulder"))
+        other = predicates.joint(example.joint_pos_w, "left_wrist")[:, 2] > shoulder
+        assert (wrist > shoulder).any() or other.any()
+
+
+def test_verbs_of_phrases_that_are_played_backwards_are_known():
+    words = corpus.phrases()
+    assert all(entry["reverse"] in words for entry in words.values() if "reverse" in entry)
+
+
+def test_who_stands_up_does_not_sit_on_first(data_folder, people):
+    down = people["squatting"](80, 1)[:41]
+    sitting = dataset.Clip(
+        "a/sit", "sit down", ("sit down",), np.concatenate([down, np.repeat(down[-1:], 60, axis=0)]), "a", "CC0"
+    )
+    (up,) = corpus.reversed_clips([sitting], corpus.phrases())
+    height = up.joint_pos_w[:, 0, 2]
+    assert up.verb == "stand up" and len(height) < 41 + 10
+    assert height[-1] - height[0] > 0.2 and height[20] > height[0] + 0.05

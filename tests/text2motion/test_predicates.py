@@ -66,3 +66,17 @@ def test_swings_counts_ups_and_downs():
     t = np.linspace(0, 1, 200)
     assert predicates.swings(np.sin(2 * np.pi * 3 * t), 0.5) == 6  # three ups, three downs
     assert predicates.swings(0.01 * np.sin(2 * np.pi * 3 * t), 0.5) == 0
+
+
+def test_verbs_and_labels_find_their_question(people):
+    assert predicates.of_verb("walk_back") is predicates.PREDICATES["walk backwards"]
+    assert predicates.of_verb("sit_floor") is predicates.PREDICATES["sit"]
+    assert predicates.of_verb("yodel") is None
+    assert {*predicates.BY_VERB.values()} <= set(predicates.PREDICATES)
+
+
+def test_walking_backwards_and_turning_round(people):
+    walk = people["walking"](80)
+    assert not predicates.walk_back(walk) and predicates.walk_back(walk[::-1])
+    half, quarter = people["walking"](64, turn=1.0), people["walking"](32, turn=1.0)
+    assert predicates.turned_round(half) and not predicates.turned_round(quarter)

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from lagoon.errors import BadInputError
 from lagoon.text2motion import features
 from lagoon.text2motion.config import ModelConfig
 from lagoon.text2motion.tokenizer import (
     MotionTokenizer,
     ResidualQuantiser,
+    coarse_to_fine,
+    feature_scale,
     k_means,
     nearest,
     reconstruction_loss,
@@ -92,3 +97,42 @@ def test_loss_ignores_masked_frames(fitted):
     spoiled = rows.clone()
     spoiled[:, 41:, : features.CONTACTS.start] += 5.0
     assert float(reconstruction_loss(tokenizer, spoiled, rows, mask)) < 1e-3
+
+
+PARTS = ModelConfig(
+    groups=4, codes=16, latent=14, part_codes=(2, 1, 1), part_latents=(8, 3, 3), head_weight=4.0, refiner_width=8,
+    width=16, heads=2, layers=1, feedforward=32,
+)  # fmt: skip
+
+
+def test_a_code_of_one_part_moves_only_that_part(people):
+    rows = np.stack([features.encode(people[kind](80)) for kind in ("waving", "walking", "squatting")])
+    rows = torch.from_numpy(rows.astype(np.float32))
+    tokenizer = MotionTokenizer(PARTS)
+    tokenizer.fit(rows.reshape(-1, 4, 71), torch.ones(60), torch.Generator().manual_seed(0))
+    codes = tokenizer.encode(rows)
+    assert coarse_to_fine(PARTS.part_codes) == [0, 1, 2, 0]
+    other = codes.clone()
+    other[..., 2] = (other[..., 2] + 1) % 16
+    moved = (tokenizer.decode(other) - tokenizer.decode(codes)).abs().amax((0, 1)) > 1e-5
+    arms = features.part_columns()["arms"]
+    assert moved[arms].any() and not moved[[c for c in range(71) if c not in arms]].any()
+
+
+def test_parts_hold_every_column_once():
+    columns = [c for part in features.part_columns().values() for c in part]
+    assert sorted(columns) == list(range(71))
+
+
+def test_a_centimetre_of_the_head_can_count_more():
+    ratio = feature_scale() / feature_scale(4.0)
+    head = features.columns(["head"])
+    assert (ratio[head] == 4.0).all() and (ratio[[c for c in range(71) if c not in head]] == 1.0).all()
+
+
+@pytest.mark.parametrize(
+    "changes", [{"part_codes": (2, 1)}, {"part_codes": (2, 1, 2)}, {"part_latents": ()}, {"head_weight": 0.0}]
+)
+def test_parts_that_do_not_add_up_are_refused(changes):
+    with pytest.raises(BadInputError, match=r"ModelConfig\.\w+ is"):
+        replace(PARTS, **changes)

@@ -97,3 +97,12 @@ def test_nucleus_keeps_the_likely_codes_only():
     assert set(drawn.tolist()) == {0, 1}
     assert (drawn == 0).float().mean() == pytest.approx(0.625, abs=0.04)
     assert set(draw(logits, 1.0, torch.Generator().manual_seed(0)).tolist()) == {0, 1, 2, 3}
+
+
+def test_a_prefix_is_kept_and_what_follows_is_as_likely_as_the_whole_says(model):
+    text, generator = words(3), torch.Generator().manual_seed(0)
+    prefix = torch.randint(7, (3, 4, 2), generator=generator)
+    codes = model.sample(9, text, generator, temperature=1e-4, prefix=prefix)
+    assert (codes[:, :4] == prefix).all() and codes.shape == (3, 9, 2)
+    logits = model(codes, torch.full((3,), 9), text)
+    assert (logits.argmax(-1)[:, 4:] == codes[:, 4:]).all()

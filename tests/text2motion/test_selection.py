@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lagoon.text2motion import plausibility, selection
+from lagoon.text2motion.grounding import Grounded
+from lagoon.text2motion.selection import Asked, Candidate
+from lagoon.text2motion.text_encoder import Encoding
+
+NOTHING = Encoding(np.zeros((2, 384), np.float32), np.zeros(384, np.float32), ())
+
+
+def take(pos: np.ndarray, correction: float = 0.0) -> Grounded:
+    return Grounded(pos, np.ones((len(pos), 2), bool), correction, True)
+
+
+def test_the_right_number_of_repetitions_wins(people):
+    takes = [take(people["squatting"](90, n)) for n in (2, 3, 4)]
+    usual = plausibility.activity(takes[1].joint_pos_w)
+    asked = Asked(NOTHING, usual, 4, ("down", 0.15))
+    found = selection.score(takes, [0.0] * 3, asked, None, 2.0)
+    assert [c.count for c in found] == [2, 3, 4]
+    assert [c.costs["repetitions"] for c in found] == [6.0, 3.0, 0.0]
+    assert selection.choose(found, None, 0)[0].count == 4
+
+
+def test_a_still_motion_loses_against_one_that_moves_as_usual(people, stand):
+    waving, still = people["waving"](60, 3), np.repeat(stand[None], 60, axis=0)
+    asked = Asked(NOTHING, plausibility.activity(waving))
+    found = selection.score([take(still), take(waving)], [0.0, 0.0], asked, None, 2.0)
+    assert selection.choose(found, None, 3)[0].number == 1
+
+
+def test_the_robot_is_asked_about_the_best_few_only_and_can_turn_the_order():
+    rows = [Candidate(i, np.full((5, 22, 3), float(i)), True, {"plausibility": float(i)}) for i in range(4)]
+    seen: list[int] = []
+
+    def appraise(pos: np.ndarray) -> float:
+        seen.append(int(pos[0, 0, 0]))
+        return 5.0 if pos[0, 0, 0] == 0 else 0.5
+
+    ordered = selection.choose(rows, appraise, 2)
+    assert seen == [0, 1] and [c.number for c in ordered] == [1, 0, 2, 3]
+    assert ordered[0].costs["robot"] == pytest.approx(1.5 * np.log(1.5)) and "robot" not in ordered[2].costs
+    assert ordered[0].cost == pytest.approx(1.0 + 1.5 * np.log(1.5))
+
+
+def test_a_row_is_plain_data_and_its_terms_add_up(people):
+    import json
+
+    found = selection.score([take(people["walking"](40), 0.02)], [0.3], Asked(NOTHING, np.ones(4)), None, 2.0)[0]
+    row = json.loads(json.dumps(found.row()))
+    assert sum(row["terms"].values()) == pytest.approx(row["cost"], abs=1e-3)
+    assert row["terms"]["clean-up"] == pytest.approx(0.4) and row["terms"]["likelihood"] == pytest.approx(-0.6)
+
+
+def test_a_gesture_that_begins_in_the_middle_is_the_odd_one_out(people, stand):
+    waving = people["waving"](60, 3)
+    takes = [take(waving), take(waving[20:50]), take(waving)]
+    asked = Asked(NOTHING, plausibility.activity(waving), rest=stand)
+    found = selection.score(takes, [0.0] * 3, asked, None, 2.0)
+    assert found[1].costs["ends"] > found[0].costs["ends"] + 0.5 and found[0].costs["ends"] < 0.2
+    # Where most begin elsewhere it is no gesture, and where they begin is not looked at.
+    found = selection.score([takes[1], takes[1], takes[0]], [0.0] * 3, asked, None, 2.0)
+    assert "ends" not in found[0].costs
