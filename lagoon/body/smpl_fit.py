@@ -21,6 +21,7 @@ from scipy.optimize import least_squares
 from lagoon.body import pose
 from lagoon.body.smpl_model import SmplModel
 from lagoon.errors import BadInputError
+from lagoon.motion.bones import bone_lengths
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.rotations import quat_from_matrix, quat_from_rotvec, quat_mul, quat_to_rotvec
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
@@ -98,7 +99,7 @@ def fit(motion: HumanMotion, model: SmplModel, refine: int = 5) -> SmplMotion:
 def fit_shape(joint_pos_w: Array, model: SmplModel) -> Array:
     """Shape (b,) whose bones are as long as those of a motion (T, 22, 3)."""
     parents = list(PARENTS[1:])
-    wanted = np.linalg.norm(joint_pos_w[:, 1:] - joint_pos_w[:, parents], axis=-1).mean(axis=0)
+    wanted = bone_lengths(joint_pos_w).mean(axis=0)
     base = (model.regressor @ model.v_template)[:_N]
     change = np.einsum("kv,vib->kib", model.regressor[:_N], model.shapedirs)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.body.forward import chain
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
 
@@ -73,10 +74,9 @@ class SmplModel:
         bent = (rotations[:, 1:] - np.eye(3)).reshape(len(rotations), -1)
         basis = self.posedirs.reshape(-1, self.posedirs.shape[-1])
         rest = shaped + (bent @ basis.T).reshape(len(rotations), -1, 3)
-        turn, place = np.array(rotations, float), np.tile(joints, (len(rotations), 1, 1))
-        for joint, parent in enumerate(self.parents[1:], start=1):
-            turn[:, joint] = turn[:, parent] @ rotations[:, joint]
-            place[:, joint] = place[:, parent] + turn[:, parent] @ (joints[joint] - joints[parent])
+        offsets = joints.copy()
+        offsets[1:] -= joints[list(self.parents[1:])]
+        place, turn = chain(self.parents, np.tile(offsets, (len(rotations), 1, 1)), rotations)
         move = place - np.einsum("tkij,kj->tki", turn, joints)
         mixed = np.einsum("vk,tkij->tvij", self.weights, turn, optimize=True)
         return np.einsum("tvij,tvj->tvi", mixed, rest) + self.weights @ move + translation[:, None]

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.body.forward import positions
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.importers.asf import Skeleton, find_skeleton, plain_number, read_skeleton, turn
 from lagoon.importers.config import ImportConfig
-from lagoon.importers.forward import positions
 from lagoon.importers.raw import Fact, RawMotion
 from lagoon.importers.text_file import read_lines, short
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.body.forward import about_axis
 from lagoon.errors import BadInputError
-from lagoon.importers.forward import about_axis
 from lagoon.importers.text_file import Lines, read_lines, short
 
 Array = NDArray[np.float64]

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.body.forward import about_axis, positions
 from lagoon.errors import CorruptFileError
 from lagoon.importers.config import ImportConfig
-from lagoon.importers.forward import about_axis, positions
 from lagoon.importers.raw import Fact, RawMotion
 from lagoon.importers.text_file import Lines, read_lines, short
 from lagoon.importers.timing import believable, snapped

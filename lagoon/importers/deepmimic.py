@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.body.forward import positions
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.importers.config import ImportConfig
-from lagoon.importers.forward import positions
 from lagoon.importers.raw import Fact, RawMotion
 from lagoon.importers.text_file import Lines, read_lines
 from lagoon.importers.timing import even, rate_of

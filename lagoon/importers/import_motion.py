@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from lagoon.errors import BadInputError
 from lagoon.importers import axes, formats, units
 from lagoon.importers.config import FPS, LONGEST, ImportConfig
-from lagoon.importers.person import Person, bone_lengths, person_of
+from lagoon.importers.person import Person, person_of
 from lagoon.importers.raw import Decision, RawMotion
 from lagoon.importers.repair import repair
-from lagoon.importers.resample import resample, with_bones
+from lagoon.importers.resample import resample
 from lagoon.importers.timing import believable
+from lagoon.motion.bones import bone_lengths, with_bones
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.paths import sha256_of

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lagoon.errors import BadInputError
 from lagoon.importers.joint_names import NEEDED, Mapping, find
 from lagoon.importers.raw import RawMotion
-from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
+from lagoon.motion.skeleton import JOINT_NAMES
 
 Array = NDArray[np.float64]
 
@@ -59,11 +59,6 @@ def person_of(raw: RawMotion, map_file: str | None, file: str) -> Person:
     _feet(joints)
     made = tuple(name for name in JOINT_NAMES if name not in real)
     return Person(np.stack([joints[name] for name in JOINT_NAMES], axis=1), made, mapping.style, len(mapping.index))
-
-
-def bone_lengths(pos: Array) -> Array:
-    """(T, 21) lengths of the bones from joint 1..21 to their parents."""
-    return np.linalg.norm(pos[:, 1:] - pos[:, list(PARENTS[1:])], axis=-1)
 
 
 def _chain_ends(raw: RawMotion, mapping: Mapping, joints: dict[str, Array]) -> None:

@@ -1,4 +1,4 @@
-"""Another frame rate without aliases, and bones of constant length.
+"""Another frame rate without aliases.
 
 What enters: (T, J, 3) paths at one rate. What leaves: the same seconds at another rate.
 """
@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.ndimage import convolve1d
-
-from lagoon.motion.skeleton import PARENTS
 
 Array = NDArray[np.float64]
 PASS = 0.85
@@ -49,15 +47,3 @@ def low_pass(pos: Array, fps: float, edge: float) -> Array:
     padding = [(half, half)] + [(0, 0)] * (pos.ndim - 1)
     padded = np.pad(pos, padding, mode="reflect", reflect_type="odd")
     return convolve1d(padded, taps, axis=0)[half : half + len(pos)]
-
-
-def with_bones(pos: Array, lengths: Array) -> Array:
-    """Give the bones of (T, 22, 3) constant lengths (21,), each in its own direction, from the pelvis outward."""
-    out = pos.copy()
-    for joint in range(1, len(PARENTS)):
-        parent = PARENTS[joint]
-        bone = pos[:, joint] - pos[:, parent]
-        size = np.linalg.norm(bone, axis=-1, keepdims=True)
-        unit = np.where(size > 1e-9, bone / np.maximum(size, 1e-9), np.array([0.0, 0.0, 1.0]))
-        out[:, joint] = out[:, parent] + lengths[joint - 1] * unit
-    return out

@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.body.forward import positions
 from lagoon.body.smpl_model import load_smpl
-from lagoon.importers.forward import from_rotvec, positions
+from lagoon.motion.rotations import quat_from_rotvec, quat_to_matrix
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
 
 Array = NDArray[np.float64]
@@ -81,6 +82,6 @@ def pose(rotvec: Array, root: Array, offsets: Array) -> Array:
         shift = np.broadcast_to(offsets, (len(block), *offsets.shape)).copy()
         shift[:, 0] = root[part]
         shift[~finite] = np.nan
-        return shift, from_rotvec(np.where(finite[:, None, None], block, 0.0))
+        return shift, quat_to_matrix(quat_from_rotvec(np.where(finite[:, None, None], block, 0.0)))
 
     return positions(PARENTS, len(rotvec), local)

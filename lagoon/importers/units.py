@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
 from lagoon.importers.config import UNITS, ImportConfig
-from lagoon.importers.person import bone_lengths
 from lagoon.importers.raw import Decision, Fact
+from lagoon.motion.bones import bone_lengths
 from lagoon.motion.skeleton import JOINT_NAMES
 
 Array = NDArray[np.float64]

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.motion import bones
 from lagoon.motion.axes import to_z_up
-from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
+from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.text2motion import features
 from lagoon.text2motion.config import DATA_SETS, FPS
 
@@ -217,8 +218,7 @@ def load(folder: Path, sets: tuple[str, ...]) -> list[Clip]:
 def bone_lengths(clips: list[Clip]) -> NDArray[np.float64]:
     """(21,) lengths [m] of the bones from joint 1..21 to their parents: medians over the clips."""
     samples = np.concatenate([clip.joint_pos_w[:: max(1, len(clip.joint_pos_w) // 4)] for clip in clips])
-    bones = samples[:, 1:] - samples[:, list(PARENTS[1:])]
-    return np.median(np.linalg.norm(bones, axis=-1), axis=0)
+    return np.median(bones.bone_lengths(samples), axis=0)
 
 
 def with_motion(clip: Clip, suffix: str, joint_pos_w: NDArray[np.float64], captions: tuple[str, ...]) -> Clip:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_closing, binary_opening, gaussian_filter1d, label, maximum_filter1d
 
-from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
+from lagoon.motion.bones import with_bones
+from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.text2motion import features
 
 Array = NDArray[np.float64]
@@ -43,21 +44,6 @@ class Grounded:
     """Mean distance [m] that standing feet were moved: how unsure the generator was of them."""
     planted: bool
     """Whether both feet stay for the whole motion."""
-
-
-def constrain_bones(joint_pos_w: Array, lengths: Array) -> Array:
-    """Give every bone its length, keeping its direction, from the pelvis outward.
-
-    Args:
-        joint_pos_w: (T, 22, 3) [m].
-        lengths: (21,) length of the bone from joint 1..21 to its parent [m].
-    """
-    out = np.array(joint_pos_w, float)
-    for joint in range(1, len(PARENTS)):
-        bone = joint_pos_w[:, joint] - joint_pos_w[:, PARENTS[joint]]
-        bone /= np.maximum(np.linalg.norm(bone, axis=-1, keepdims=True), 1e-9)
-        out[:, joint] = out[:, PARENTS[joint]] + bone * lengths[joint - 1]
-    return out
 
 
 def reach(hip: Array, knee: Array, target: Array, thigh: float, shin: float) -> tuple[Array, Array]:
@@ -112,7 +98,7 @@ def ground(decoded: Array, lengths: Array, rest: Array, settle: bool = True) -> 
         )
     rows[0, : features.HEIGHT.start] = 0.0
     contact = standing(rows[:, features.CONTACTS])
-    pos = constrain_bones(features.decode(rows), lengths)
+    pos = with_bones(features.decode(rows), lengths)
     pos = lift(pos)
     feet = pos[:, [leg[2] for leg in LEGS]]
     centre = np.median(feet, axis=0)
@@ -163,7 +149,7 @@ def _settled(pos: Array, lengths: Array, rest: Array, frames: int = 10) -> tuple
             count = min(frames, len(view) // 3)
             fade = 0.5 + 0.5 * np.cos(np.pi * np.arange(count) / max(count, 1))
             view[:count] += gap * fade[:, None, None]
-    return constrain_bones(out, lengths), kept
+    return with_bones(out, lengths), kept
 
 
 def _pinned(

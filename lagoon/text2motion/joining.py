@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.motion.bones import with_bones
 from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.text2motion import features
-from lagoon.text2motion.grounding import constrain_bones
 
 Array = NDArray[np.float64]
 BLENDS = (4, 6, 9, 13, 18)
@@ -65,7 +65,7 @@ def join(first: Array, second: Array, lengths: Array) -> Array:
     for blend in BLENDS:
         gap = (first[-1] + speed) - moved[0]
         fade = _fall(np.arange(len(moved)) / min(blend, len(moved)))
-        whole = np.concatenate([first, constrain_bones(moved + gap * fade[:, None, None], lengths)])
+        whole = np.concatenate([first, with_bones(moved + gap * fade[:, None, None], lengths)])
         if largest_steps(whole[len(first) - 1 :][: blend + 2]).max() <= limit:
             return whole
     return np.concatenate([first, transition(first[-1], moved[0], limit, lengths), moved])
@@ -78,7 +78,7 @@ def transition(start: Array, end: Array, limit: float, lengths: Array) -> Array:
     count = int(np.ceil(np.linalg.norm(gap, axis=-1).max() * np.pi / 2 / limit))
     while True:
         rise = 1.0 - _fall(np.arange(1, count + 1) / (count + 1))
-        between = constrain_bones(start + gap * rise[:, None, None], lengths)
+        between = with_bones(start + gap * rise[:, None, None], lengths)
         if largest_steps(np.concatenate([start[None], between, end[None]])).max() <= limit:
             return between
         count = max(count + 1, int(1.15 * count))
@@ -90,7 +90,7 @@ def retime(joint_pos_w: Array, frames: int, lengths: Array) -> Array:
 
     last = len(joint_pos_w) - 1
     times = np.linspace(0.0, last, frames)
-    return constrain_bones(CubicSpline(np.arange(last + 1), joint_pos_w, axis=0)(times), lengths)
+    return with_bones(CubicSpline(np.arange(last + 1), joint_pos_w, axis=0)(times), lengths)
 
 
 def _fall(share: Array) -> Array:

@@ -12,9 +12,9 @@ from motion_files import error, mimic_frames, walk_and_wave, write_amc, write_bv
 from lagoon.errors import LagoonError
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.import_motion import import_motion
-from lagoon.importers.person import bone_lengths
 from lagoon.importers.repair import FASTEST_JOINT
 from lagoon.importers.units import SHORTEST, TALLEST, height_of
+from lagoon.motion.bones import bone_lengths
 
 FEW, MANY = 50, 500
 ODD = (

@@ -14,8 +14,8 @@ from lagoon.body.bvh import write_bvh as write_lagoons_bvh
 from lagoon.errors import BadInputError, LagoonError
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.import_motion import import_motion
-from lagoon.importers.person import bone_lengths
 from lagoon.importers.smpl_pose import mean_offsets
+from lagoon.motion.bones import bone_lengths
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.skeleton import JOINT_NAMES, MIRROR, PARENTS
 

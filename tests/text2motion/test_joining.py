@@ -26,10 +26,10 @@ def low(stand: np.ndarray, frames: int) -> np.ndarray:
 
 
 def test_no_joint_leaps_where_two_motions_meet(people, lengths):
-    from lagoon.text2motion.grounding import constrain_bones
+    from lagoon.motion.bones import with_bones
 
-    first = constrain_bones(people["walking"](60, turn=0.5), lengths)
-    second = constrain_bones(people["waving"](60, 3), lengths)
+    first = with_bones(people["walking"](60, turn=0.5), lengths)
+    second = with_bones(people["waving"](60, 3), lengths)
     whole = joining.join(first, second, lengths)
     around = joining.largest_steps(whole)[len(first) - 2 : len(whole) - len(second) + 20]
     assert around.max() <= joining.usual_limit(first, second) + 1e-9
@@ -37,10 +37,10 @@ def test_no_joint_leaps_where_two_motions_meet(people, lengths):
 
 
 def test_poses_far_apart_get_a_transition(stand, people, lengths):
-    from lagoon.text2motion.grounding import constrain_bones
+    from lagoon.motion.bones import with_bones
 
-    first = constrain_bones(low(stand, 40), lengths)
-    second = constrain_bones(people["squatting"](60, 1), lengths)
+    first = with_bones(low(stand, 40), lengths)
+    second = with_bones(people["squatting"](60, 1), lengths)
     whole = joining.join(first, second, lengths)
     assert len(whole) > len(first) + len(second)
     assert joining.largest_steps(whole).max() <= joining.usual_limit(first, second) + 1e-9

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.motion import humanml3d
+from lagoon.motion.bones import bone_lengths, with_bones
 from lagoon.motion.human_motion import HumanMotion
-from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
+from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.paths import sha256_of
 from lagoon.text2motion import features
 from lagoon.text2motion.config import FPS, GenerateConfig
 from lagoon.text2motion.generator import Request
-from lagoon.text2motion.grounding import constrain_bones
 from lagoon.text2motion.mdm import files
 from lagoon.text2motion.mdm.checkpoint import load_checkpoint
 from lagoon.text2motion.mdm.diffusion import sample, schedule
@@ -93,8 +93,7 @@ def on_floor(joint_pos_w: NDArray[np.float64]) -> NDArray[np.float64]:
             "The Motion Diffusion Model produced numbers that are not finite. Lower generate.mdm.guidance, or use "
             "another checkpoint."
         )
-    bones = np.linalg.norm(joint_pos_w[:, 1:] - joint_pos_w[:, list(PARENTS[1:])], axis=-1)
-    out = features.canonical(constrain_bones(joint_pos_w, np.median(bones, axis=0)))
+    out = features.canonical(with_bones(joint_pos_w, np.median(bone_lengths(joint_pos_w), axis=0)))
     out[..., 2] -= out[..., 2].min()
     return out
 

@@ -1,6 +1,6 @@
-"""Forward kinematics: rotations of joints relative to their parents to positions in the file's world.
+"""Forward kinematics: rotations of joints relative to their parents to positions in the world.
 
-What enters: a tree, offsets, rotations. What leaves: (T, J, 3) positions. Axes and units are the file's.
+What enters: a tree, offsets, rotations. What leaves: (T, J, 3) positions. Axes and units are those of what enters.
 """
 
 from __future__ import annotations
@@ -15,10 +15,26 @@ BLOCK = 4096
 """Frames worked on at a time, so that ten minutes of capture do not fill the memory with matrices."""
 
 
+def chain(parents: Sequence[int], shift: Array, turn: Array) -> tuple[Array, Array]:
+    """Return positions (T, J, 3) and orientations (T, J, 3, 3) of joints.
+
+    Args:
+        parents: (J,) parent of each joint, before it in order; -1 for a root.
+        shift: (T, J, 3) place of each joint in its parent's frame; a root's in the world.
+        turn: (T, J, 3, 3) rotation of each joint in its parent's frame; a root's in the world.
+    """
+    place, world = np.array(shift, float), np.array(turn, float)
+    for joint, parent in enumerate(parents):
+        if parent >= 0:
+            place[:, joint] = place[:, parent] + np.einsum("tij,tj->ti", world[:, parent], shift[:, joint])
+            world[:, joint] = world[:, parent] @ turn[:, joint]
+    return place, world
+
+
 def positions(
     parents: Sequence[int], frames: int, local: Callable[[slice], tuple[Array, Array]], block: int = BLOCK
 ) -> Array:
-    """Return joint positions (T, J, 3).
+    """Return joint positions (T, J, 3) of long motions, a stretch at a time.
 
     Args:
         parents: (J,) parent of each joint, before it in order; -1 for a root.
@@ -30,15 +46,7 @@ def positions(
     out = np.empty((frames, len(parents), 3))
     for start in range(0, frames, block):
         part = slice(start, min(start + block, frames))
-        shift, turn = local(part)
-        world: list[Array] = []
-        for joint, parent in enumerate(parents):
-            if parent < 0:
-                out[part, joint] = shift[:, joint]
-                world.append(turn[:, joint])
-                continue
-            out[part, joint] = out[part, parent] + np.einsum("bij,bj->bi", world[parent], shift[:, joint])
-            world.append(world[parent] @ turn[:, joint])
+        out[part] = chain(parents, *local(part))[0]
     return out
 
 
@@ -51,11 +59,3 @@ def about_axis(axis: str, angle: Array) -> Array:
         "z": ((c, -s, zero), (s, c, zero), (zero, zero, one)),
     }[axis.lower()]
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
-
-
-def from_rotvec(vector: Array) -> Array:
-    """Rotation matrices (..., 3, 3) of rotation vectors (..., 3) [rad]."""
-    from scipy.spatial.transform import Rotation
-
-    flat = np.asarray(vector, float).reshape(-1, 3)
-    return Rotation.from_rotvec(flat).as_matrix().reshape(*vector.shape[:-1], 3, 3)
