@@ -59,7 +59,7 @@ test-all: $(STAMP)  ## the slow ones too
 
 $(ROS_STAMP): pyproject.toml
 	$(call make_venv,$(ROS_VENV))
-	$(ROS_VENV)/bin/python -m pip install --quiet -e ".[ros,deploy,unitree]" "pytest>=8.3" "pytest-timeout>=2.3"
+	$(ROS_VENV)/bin/python -m pip install --quiet -e ".[ros,deploy,unitree,bag]" "pytest>=8.3" "pytest-timeout>=2.3"
 	@touch $@
 
 test-ros: $(ROS_STAMP)  ## the tests that need ROS 2, in .venv-ros (Linux on x86-64)

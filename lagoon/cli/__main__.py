@@ -32,6 +32,7 @@ VERBS = (
     "play",
     "deploy check",
     "deploy run",
+    "deploy replay",
     "deploy inspect",
     "list",
     "robot list",

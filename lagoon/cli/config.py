@@ -149,6 +149,14 @@ class DeployInspectVerb:
 
 
 @dataclass(frozen=True)
+class DeployReplayVerb:
+    """Settings of ``lagoon deploy replay``."""
+
+    bundle: str = ""
+    """Folder of the bundle that ran; empty for the one beside the bag's recordings/."""
+
+
+@dataclass(frozen=True)
 class ConvertVerb:
     """Settings of ``lagoon convert``."""
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lagoon.cli.config import DeployRunVerb
-from lagoon.cli.console import Terminal, plain, shown
+from lagoon.cli.console import Terminal, shown
 from lagoon.cli.deploy_check import load_target, named
+from lagoon.cli.deploy_dry import dry_run
 from lagoon.cli.extras import need
 from lagoon.cli.verb import Call, Verb
-from lagoon.errors import BadInputError
+from lagoon.errors import BadInputError, LagoonError
 from lagoon.paths import write_text
 
 if TYPE_CHECKING:
     from lagoon.bundle import PolicyBundle
     from lagoon.deploy.check import RunTrace
+    from lagoon.deploy.config import DeployConfig
     from lagoon.deploy.controller import Controller
-    from lagoon.deploy.loop import LoopReport, Watcher
-    from lagoon.deploy.transport.base import Transport
+    from lagoon.deploy.loop import LoopReport
+    from lagoon.deploy.recording.recorder import Recorder
+    from lagoon.deploy.transport.base import MotorCommand, RobotState, Transport
     from lagoon.robot import RobotSpec
 
 
 LOG = "deploy_run.json"
 """Events and timing of the last run, beside the bundle."""
+RECORDINGS = "recordings"
+"""Folder of the bags, beside the bundle."""
 
 
 def run(call: Call) -> int:
@@ -53,10 +59,16 @@ def run(call: Call) -> int:
     else:
         transport = _open(call, bundle, robot, is_dry)
     if is_dry:
-        return _dry_run(controller, transport, config.dry_seconds, screen)
+        return dry_run(controller, transport, bundle, config.dry_seconds, screen)
+    recorder = _recorder(config, controller, bundle, transport)
     screen.say(f"{shown(bundle.command)!r} over {transport.name}. Ctrl-C is damping at once: the robot sinks down.")
     sequence = SkillSequence([bundle.command])
-    watch: Watcher | None = trace.watch if trace else None
+    watchers = [watcher for watcher in (trace and trace.watch, recorder) if watcher]
+
+    def watch(state: RobotState | None, command: MotorCommand, now: float) -> None:
+        for watcher in watchers:
+            watcher(state, command, now)
+
     report = LoopReport()
     try:
         run_loop(controller, transport, sequence, watch, lambda event: screen.say(f"  {event}"), report=report)
@@ -65,6 +77,8 @@ def run(call: Call) -> int:
         write_text(path, json.dumps({"link": transport.name, **report.to_dict()}, indent=2) + "\n")
         _tell(report, screen)
         screen.say(f"Every event, and how the loop kept its time: {path}")
+        if recorder is not None:
+            _save(recorder, _folder(config, bundle), screen)
     if trace is not None and config.video:
         _write_video(trace, bundle, robot, screen)
     if sequence.problem:
@@ -87,46 +101,35 @@ def _open(call: Call, bundle: PolicyBundle, robot: RobotSpec, is_dry: bool) -> T
     return open_link(robot, config)
 
 
-def _dry_run(controller: Controller, transport: Transport, seconds: float, screen: Terminal) -> int:
-    """Show what the first seconds of a stand-up would send; nothing is sent."""
-    from lagoon.deploy.loop import run_loop
-    from lagoon.deploy.sequence import StandUpFor
-    from lagoon.deploy.transport.base import MotorCommand, RobotState
-
-    screen.say(f"Dry run over {transport.name} for {seconds:g} s: nothing is sent.")
-    operator, last = StandUpFor(seconds), -1.0
-
-    def watch(state: RobotState | None, command: MotorCommand, now: float) -> None:
-        nonlocal last
-        if state is not None and now - last >= 1.0:
-            last = now
-            _show_command(controller, state, command, screen)
-
-    tell: Callable[[object], None] = lambda event: screen.say(f"  {event}")  # noqa: E731
-    report = run_loop(controller, transport, operator, watch, tell, dry_run=True)
-    _tell(report, screen)
-    if controller.fault is not None:
-        screen.say(
-            "Since nothing is sent, the robot does not follow, and a guard ends the stand-up; that is as it should be."
-        )
-    if not operator.asked:
-        reason = controller.blocker.text if controller.blocker else "no state arrived"
-        screen.say(f"The robot could not have stood up: {reason}")
-    return 0 if operator.asked else 1
+def _folder(config: DeployConfig, bundle: PolicyBundle) -> Path:
+    """Where bags go."""
+    return bundle.folder.parent / RECORDINGS if config.record == "auto" else Path(config.record).expanduser()
 
 
-def _show_command(controller: Controller, state: object, command: object, screen: Terminal) -> None:
-    from rich.table import Table
+def _recorder(
+    config: DeployConfig, controller: Controller, bundle: PolicyBundle, transport: Transport
+) -> Recorder | None:
+    """What records the run: on a real link if the extra is here, and wherever a folder was named."""
+    from lagoon.deploy.recording.bag import is_available
+    from lagoon.deploy.recording.recorder import Recorder, check_folder
 
-    table = Table(title=f"{controller.mode.value} {controller.phase}".strip(), header_style="bold")
-    for column in ("joint", "measured [rad]", "target [rad]", "kp", "kd", "asks for [Nm]"):
-        table.add_column(column, justify="left" if column == "joint" else "right")
-    c, s = command, state
-    for j, name in enumerate(controller.robot.joint_names):
-        torque = c.kp[j] * (c.joint_pos[j] - s.joint_pos[j]) - c.kd[j] * s.joint_vel[j] + c.torque[j]  # type: ignore[attr-defined]
-        numbers = (s.joint_pos[j], c.joint_pos[j], c.kp[j], c.kd[j], torque)  # type: ignore[attr-defined]
-        table.add_row(plain(name), *(f"{number:.2f}" for number in numbers))
-    screen.console.print(table)
+    if config.record == "none" or (config.record == "auto" and not (transport.is_real and is_available())):
+        return None
+    need("bag")
+    check_folder(_folder(config, bundle))
+    return Recorder(controller, [bundle], transport.name, config.record_seconds)
+
+
+def _save(recorder: Recorder, folder: Path, screen: Terminal) -> None:
+    """Write the bag; a full disk is told and hides nothing else."""
+    try:
+        with screen.stage("writing the recording"):
+            path = recorder.save(folder)
+    except LagoonError as error:
+        screen.say(str(error))
+        return
+    if path is not None:
+        screen.say(f"What was read and sent: {path}/  Compare it: lagoon deploy replay {shlex.quote(str(path))}")
 
 
 def _tell(report: LoopReport, screen: Terminal) -> None:
@@ -160,13 +163,14 @@ VERB = Verb(
     examples=(
         ('lagoon deploy run "wave hello" --sim', "over the fake robot, in real time"),
         ('lagoon deploy run "wave hello" --sim deploy.video=true', "and a video of it"),
-        ('lagoon deploy run "wave hello" --sim --dry-run', "show the first commands of a stand-up, send none"),
+        ('lagoon deploy run "wave hello" --sim --dry-run', "read the states, show what would be sent, send nothing"),
     ),
     main_options=(
         "robot",
         "skills_dir",
         "deploy.link",
         "deploy.video",
+        "deploy.record",
         "deploy.dry_seconds",
         "deploy.controller.guards.tilt_margin",
     ),

@@ -48,6 +48,7 @@ EXTRAS: dict[str, Packages] = {
         ("onnxruntime", "onnxruntime"),
     ),
     "unitree": (("cyclonedds", "cyclonedds"),),
+    "bag": (("rosbags", "rosbags"),),
 }
 """Extra of lagoon to (module, distribution); a test compares it with pyproject.toml."""
 SERVES: dict[str, tuple[str, ...]] = {

@@ -189,6 +189,11 @@ class DeployConfig:
     """Time that a dry run takes [s]."""
     video: bool = False
     """Write a video of a simulated run into deploy_run/ beside the bundle."""
+    record: str = "auto"
+    """Folder for a bag of each run; auto is recordings/ beside the bundle for a real link and no bag for --sim; none is
+    no bag."""
+    record_seconds: float = 600.0
+    """How much a bag holds at most, the newest [s]; a minute takes 12 MB of memory."""
     max_policy_ms: float = 5.0
     """A check passes with at most this 99th percentile of the policy's time [ms]: a quarter of its period."""
     max_late_ms: float = 5.0
@@ -212,7 +217,7 @@ class DeployConfig:
         """
         limits = {"runs": (1, 100), "timing_seconds": (0.5, 600), "seed": (0, 2**32 - 1), "dry_seconds": (0.1, 600)}
         limits |= {"max_policy_ms": (0.1, 20), "max_late_ms": (0.1, 20), "max_joint_error": (0.01, 0.3)}
-        limits |= {"max_height_error": (0.01, 0.1)}
+        limits |= {"max_height_error": (0.01, 0.1), "record_seconds": (1, 7200)}
         for name, (low, high) in limits.items():
             if not low <= getattr(self, name) <= high:
                 raise BadSettingError("DeployConfig", name, getattr(self, name), f"{low:g} to {high:g}")

@@ -1,5 +1,6 @@
 """The verbs of deployment on a bundle without a skill, as a user types them."""
 
+import dataclasses
 import json
 import shutil
 
@@ -73,8 +74,27 @@ def test_a_check_writes_a_report_and_prints_a_line_for_each_finding(capsys, bund
 def test_a_dry_run_shows_the_commands_and_sends_none(capsys, bundle):
     assert cli.main(["deploy", "run", str(bundle), "--sim", "--dry-run", "deploy.dry_seconds=1.5"]) == 0
     out = capsys.readouterr().out
-    assert "The robot stands up" in out and "stand_up fold" in out
-    assert "nothing is sent" in out and "FL_hip_joint" in out and "asks for" in out
+    assert "nothing is sent" in out and "FL_hip_joint" in out and "The robot could stand up. That would take" in out
+    assert "trip" not in out and "joint_order" not in out
+    assert not (bundle.parent / "recordings").exists()
+
+
+def test_a_dry_run_over_a_robot_that_could_not_stand_up_says_why(capsys, bundle, monkeypatch):
+    from lagoon.deploy.fake_robot import FakeRobot
+
+    receive = FakeRobot.receive
+    monkeypatch.setattr(FakeRobot, "receive", lambda self: None)
+    assert cli.main(["deploy", "run", str(bundle), "--sim", "--dry-run", "deploy.dry_seconds=0.5"]) == 1
+    assert "No state arrived." in capsys.readouterr().out
+
+    def empty(self):
+        state = receive(self)
+        return state and dataclasses.replace(state, battery=0.15)
+
+    monkeypatch.setattr(FakeRobot, "receive", empty)
+    assert cli.main(["deploy", "run", str(bundle), "--sim", "--dry-run", "deploy.dry_seconds=0.5"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "could not stand up as it lies: The battery is at 15 %; a start needs 20 %." in out and "trip" not in out
 
 
 @pytest.mark.parametrize(
@@ -108,3 +128,81 @@ def test_a_real_link_asks_for_a_check_before_it_is_opened(capsys, bundle, monkey
     assert cli.main(["deploy", "run", str(bundle), "deploy.link=robot"]) == 2
     err = capsys.readouterr().err
     assert "A real robot is only commanded after a passed check" in err and f"lagoon deploy check {bundle}" in err
+
+
+@pytest.fixture
+def recorded(bundle):
+    """A bag of the bundle, as a run writes it, of joints that follow at once."""
+    from lagoon.bundle import load
+    from lagoon.deploy.controller import Controller, ControllerConfig
+    from lagoon.deploy.controller.maneuvers import folded_posture
+    from lagoon.deploy.dry_run import Obedient
+    from lagoon.deploy.loop import run_loop
+    from lagoon.deploy.recording.recorder import Recorder
+    from lagoon.deploy.sequence import SkillSequence
+    from lagoon.deploy.transport.base import RobotState
+
+    robot, loaded = load_robot("go2"), load(bundle)
+    config = ControllerConfig(speed=4.0, min_seconds=0.1, wiggle_seconds=0.06, steady_seconds=0.3)
+    controller = Controller(robot, [loaded], config)
+    quat, still = np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(12)
+    lying = RobotState(time=0, joint_pos=folded_posture(robot), joint_vel=still, imu_quat=quat, imu_ang_vel=still[:3])
+    recorder = Recorder(controller, [loaded], "a link", 60.0)
+    run_loop(controller, Obedient(robot, lying), SkillSequence([loaded.command]), recorder)
+    return recorder.save(bundle.parent / "recordings")
+
+
+def test_a_replay_finds_the_bundle_beside_the_bag_and_says_pass(capsys, recorded):
+    assert cli.main(["deploy", "replay", str(recorded)]) == 0
+    out = capsys.readouterr().out
+    assert "stand still" in out and " 25 " in out and "PASS; 0.0001 rad are allowed." in out
+
+
+def test_a_replay_names_the_first_mismatch_and_refuses_other_bundles(capsys, recorded, bundle, tmp_path):
+    from lagoon.deploy.recording.bag import read_bag, write_bag
+
+    info, steps = read_bag(recorded)
+    at = np.flatnonzero(steps["ticked"])[12]
+    steps["target"][at, 4] -= 0.02
+    write_bag(tmp_path / "changed", info, steps)
+    assert cli.main(["deploy", "replay", str(tmp_path / "changed"), f"bundle={bundle}"]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "The first mismatch is at tick 12" in out and "target of FR_thigh_joint is 0.880000 rad" in out
+    assert out.endswith("FAIL; 0.0001 rad are allowed.")
+    write_bag(tmp_path / "other", {**info, "bundles": {"stand still": "abc"}}, steps)
+    for words, message in (
+        ([str(tmp_path / "other")], "was recorded with another bundle of 'stand still'"),
+        ([str(tmp_path / "nowhere")], "There is no bag"),
+        ([str(bundle)], "is damaged or no rosbag2 bag"),
+    ):
+        assert cli.main(["deploy", "replay", *words, f"bundle={bundle}"]) in (2, 3)
+        assert message in capsys.readouterr().err
+    bundle.rename(tmp_path / "elsewhere")
+    assert cli.main(["deploy", "replay", str(recorded)]) == 2
+    assert "Say which one ran" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("record", "real", "folder"),
+    [("auto", False, None), ("auto", True, "recordings"), ("none", True, None), ("bags", False, "bags")],
+)
+def test_a_real_run_is_recorded_and_a_rehearsal_where_it_is_asked_for(bundle, record, real, folder, monkeypatch):
+    from types import SimpleNamespace
+
+    from lagoon.bundle import load
+    from lagoon.cli import deploy_run
+    from lagoon.deploy.config import DeployConfig
+    from lagoon.deploy.controller import Controller
+
+    loaded, config = load(bundle), DeployConfig(record=record)
+    controller = Controller(load_robot("go2"), [loaded])
+    made = deploy_run._recorder(config, controller, loaded, SimpleNamespace(is_real=real, name="x"))
+    assert (made is None) == (folder is None)
+    if folder:
+        assert deploy_run._folder(config, loaded).name == folder
+
+
+def test_a_place_that_cannot_take_bags_is_refused_before_anything_moves(capsys, bundle):
+    file = bundle / "bundle.yaml"
+    assert cli.main(["deploy", "run", str(bundle), "--sim", f"deploy.record={file}"]) == 2
+    assert "is a file; bags go into a folder" in capsys.readouterr().err

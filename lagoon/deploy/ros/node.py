@@ -14,6 +14,7 @@ import json
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import rclpy
@@ -29,14 +30,16 @@ from sensor_msgs.msg import Joy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from lagoon.bundle import PolicyBundle
 from lagoon.deploy.controller import Action, Controller, Event, Kind, Request
 from lagoon.deploy.controller.controller import PASSIVE
 from lagoon.deploy.loop import run_loop
+from lagoon.deploy.recording.recorder import Recorder
 from lagoon.deploy.ros import parameters
 from lagoon.deploy.ros.desk import Desk, JoyConfig
 from lagoon.deploy.ros.diagnostics import LoopMeter, report
 from lagoon.deploy.ros.link import NEWEST, RosLink
-from lagoon.deploy.transport.base import Transport
+from lagoon.deploy.transport.base import MotorCommand, RobotState, Transport
 from lagoon.deploy.unitree.config import UnitreeConfig
 from lagoon.errors import LagoonError
 from lagoon.robot import load_robot
@@ -65,10 +68,13 @@ class LagoonPolicy(LifecycleNode):
         parameters.declare(self)
         parameters.lock(self, lambda: self._controller is not None, self._known_skills)
         self._controller: Controller | None = None
+        self._bundles: list[PolicyBundle] = []
         self._link: RosLink | None = None
         self._open: Callable[[], Transport] | None = None
         self._transport: Transport | None = None
         self._thread: threading.Thread | None = None
+        self._writing: threading.Thread | None = None
+        self._recorder: Recorder | None = None
         self._ending = False
         self._desk, self._meter = Desk(), LoopMeter()
         self._told = ""
@@ -97,7 +103,9 @@ class LagoonPolicy(LifecycleNode):
         """Load and check everything."""
         try:
             robot = load_robot(self.get_parameter("robot").value)
-            controller = Controller(robot, parameters.load_skills(self), parameters.controller_config(self))
+            bundles = parameters.load_skills(self)
+            controller = Controller(robot, bundles, parameters.controller_config(self))
+            parameters.check_record(self)
             skill = self.get_parameter("skill").value
             if skill and skill not in controller.skills:
                 known = ", ".join(controller.skills) or "none"
@@ -115,7 +123,7 @@ class LagoonPolicy(LifecycleNode):
             self.get_logger().error(str(error))
             self._take_down()
             return TransitionCallbackReturn.FAILURE
-        self._controller = controller
+        self._controller, self._bundles = controller, bundles
         self.get_logger().info(f"Skills: {', '.join(controller.skills) or 'none'}.")
         self._say("inactive")
         return TransitionCallbackReturn.SUCCESS
@@ -123,6 +131,10 @@ class LagoonPolicy(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link and start the control thread; the robot is in damping."""
         assert self._controller is not None and self._open is not None
+        if self._writing is not None and self._writing.is_alive():
+            # Writing beside the control thread would hold it up.
+            self.get_logger().error("The recording of the last activation is still being written. Activate again soon.")
+            return TransitionCallbackReturn.FAILURE
         try:
             self._transport = self._open()
         except LagoonError as error:
@@ -130,6 +142,10 @@ class LagoonPolicy(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         self._ending = False
         self._desk, self._meter = Desk(self._desk.joy), LoopMeter()
+        self._recorder = None
+        if self.get_parameter("record").value:
+            seconds = self.get_parameter("record_seconds").value
+            self._recorder = Recorder(self._controller, self._bundles, self._transport.name, seconds)
         self._thread = threading.Thread(target=self._control, name="control")
         self._thread.start()
         self._say(self._controller.mode.value)
@@ -173,6 +189,7 @@ class LagoonPolicy(LifecycleNode):
             self._link.interrupt()
         if self._thread is not None:
             self._thread.join(JOIN_SECONDS)
+            self._writing = self._thread
         self._thread = None
 
     def _take_down(self) -> None:
@@ -184,15 +201,33 @@ class LagoonPolicy(LifecycleNode):
     # The control thread -----------------------------------------------------------------------------------
 
     def _control(self) -> None:
-        controller, transport, desk = self._controller, self._transport, self._desk
+        controller, transport, desk, recorder = self._controller, self._transport, self._desk, self._recorder
+        meter = self._meter
+
+        def watch(state: RobotState | None, command: MotorCommand, now: float) -> None:
+            meter(state, command, now)
+            if recorder is not None:
+                recorder(state, command, now)
+
         assert controller is not None and transport is not None
         try:
             dry = bool(self.get_parameter("dry_run").value)
-            run_loop(controller, transport, desk, watch=self._meter, tell=self._tell, dry_run=dry)
+            run_loop(controller, transport, desk, watch=watch, tell=self._tell, dry_run=dry)
         except Exception as error:  # Whatever it was, the loop has sent damping; the node lives on to tell it.
             self.get_logger().fatal(f"The control thread has ended: {type(error).__name__}: {error}")
         finally:
             desk.settle_accounts()
+        if recorder is not None:
+            self._save(recorder)
+
+    def _save(self, recorder: Recorder) -> None:
+        """Write the bag of this activation, after the last words."""
+        try:
+            path = recorder.save(Path(self.get_parameter("record").value).expanduser())
+        except LagoonError as error:
+            self.get_logger().error(str(error))
+        else:
+            self.get_logger().info(f"What was read and sent: {path}")
 
     def _tell(self, event: Event) -> None:
         self._desk.tell(event)

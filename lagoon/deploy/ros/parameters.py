@@ -19,6 +19,8 @@ from rclpy.parameter import Parameter
 
 from lagoon.bundle import PolicyBundle, load
 from lagoon.deploy.controller import ControllerConfig, GuardConfig
+from lagoon.deploy.recording.bag import need_rosbags
+from lagoon.deploy.recording.recorder import check_folder
 from lagoon.deploy.ros.desk import JoyConfig
 from lagoon.deploy.unitree.config import UnitreeConfig
 from lagoon.errors import BadInputError
@@ -40,6 +42,8 @@ PLAIN: dict[str, tuple[Any, str]] = {
     "skill": ("", "Command text of the skill that ~/run starts; empty for the first one loaded."),
     "transport": ("ros", "How the motors are reached: 'ros' over topics, 'unitree' over the Go2's own DDS topics."),
     "dry_run": (False, "Compute and publish everything but motor commands."),
+    "record": ("", "Folder for a bag of each activation; empty for none. Needs the Python package rosbags."),
+    "record_seconds": (600.0, "How much a bag holds at most, the newest [s]."),
     "autostart": (False, "Configure and activate at once, without a lifecycle manager."),
 }
 
@@ -89,6 +93,20 @@ def load_skills(node: LifecycleNode) -> list[PolicyBundle]:
             folder = Path(name).expanduser()
             bundles.append(load(folder / "bundle" if (folder / "bundle").is_dir() else folder))
     return bundles
+
+
+def check_record(node: LifecycleNode) -> None:
+    """Check the parameters ``record`` and ``record_seconds``.
+
+    Raises:
+        LagoonError: no bag can be written there, or with these packages.
+    """
+    folder, seconds = node.get_parameter("record").value, node.get_parameter("record_seconds").value
+    if not 1.0 <= seconds <= 7200.0:
+        raise BadInputError(f"Parameter record_seconds is {seconds:g}; expected 1 to 7200.")
+    if folder:
+        need_rosbags()
+        check_folder(Path(folder).expanduser())
 
 
 def transport_name(node: LifecycleNode) -> str:

@@ -5,12 +5,14 @@ import signal
 
 import pytest
 
+from lagoon.deploy.recording.replay import replay
+
 READY = pytest.mark.timeout(240)
 
 
 @READY
-def test_from_lying_through_a_skill_and_back(operator, start, stand_bundle) -> None:
-    start(skills=f"[{stand_bundle.folder}]")
+def test_from_lying_through_a_skill_and_back(operator, start, stand_bundle, tmp_path) -> None:
+    start(skills=f"[{stand_bundle.folder}]", record=tmp_path / "bags")
     height = lambda: float(operator.go2.fake.truth()[0][2])  # noqa: E731
     assert operator.ask("stand_up") == (False, "The node is not active. Configure and activate it first.")
     assert operator.transit("configure")
@@ -37,6 +39,10 @@ def test_from_lying_through_a_skill_and_back(operator, start, stand_bundle) -> N
     assert seen == ["damping", "stand_up", "stand", "policy", "settle", "stand", "sit_down", "damping"]
     assert operator.transit("deactivate") and operator.transit("cleanup")
     assert operator.go2.refused == 0
+    operator.until(lambda: list((tmp_path / "bags").glob("2*")))
+    (bag,) = (tmp_path / "bags").glob("2*")
+    found = replay(bag, stand_bundle)
+    assert found.passed and [run.ticks for run in found.runs] == [stand_bundle.num_steps]
     kinds = {json.loads(event)["kind"] for event in operator.events}
     assert "trip" not in kinds and {"mode", "refused"} <= kinds
     operator.until(lambda: operator.diagnostics)
@@ -165,10 +171,11 @@ def test_ctrl_c_ends_in_damping(operator, start) -> None:
         ({"skills": "[/no/such/folder]"}, "/no/such/folder"),
         ({"robot": "go3"}, "Robot 'go3' is not known"),
         ({"transport": "carrier_pigeon"}, "expected one of: ros, unitree"),
+        ({"record": "/etc/passwd"}, "/etc/passwd is a file; bags go into a folder"),
         ({"skill": "backflip"}, "Parameter skill is 'backflip', which is not loaded"),
         ({"controller__speed": 40.0}, "speed is 40.0; expected 0.2 to 4"),
     ],
-    ids=["folder", "robot", "transport", "skill", "speed"],
+    ids=["folder", "robot", "transport", "record", "skill", "speed"],
 )
 def test_what_cannot_work_is_said_and_ends(start, parameters, says, tmp_path) -> None:
     process = start(autostart=True, **parameters)
