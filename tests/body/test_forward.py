@@ -7,7 +7,7 @@ from lagoon.body.forward import about_axis, chain, positions
 
 
 def test_a_bent_arm_by_hand() -> None:
-    """A root at (1, 0, 0) turned by 90 degrees about z, an upper arm along x, an elbow turned back, a forearm along x."""
+    """A root at (1, 0, 0) turned by 90 degrees about z, an upper arm along x, an elbow that turns back, a forearm."""
     turn = np.stack([about_axis("z", np.radians(angle)) for angle in (90.0, -90.0, 0.0)])[None]
     shift = np.array([[[1.0, 0.0, 0.0], [0.3, 0.0, 0.0], [0.2, 0.0, 0.0]]])
     place, world = chain((-1, 0, 1), shift, turn)

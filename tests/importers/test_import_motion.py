@@ -332,6 +332,9 @@ def test_what_was_decided_is_kept_with_the_motion(tmp_path: Path) -> None:
 
 
 def test_what_lagoon_writes_as_bvh_comes_back(tmp_path: Path) -> None:
-    write_lagoons_bvh(tmp_path / "human.bvh", HumanMotion(20.0, JOINT_NAMES, WANT, "walk"))
+    askew = Rotation.from_euler("z", 0.8, degrees=True).apply(WANT.reshape(-1, 3)).reshape(WANT.shape)
+    write_lagoons_bvh(tmp_path / "human.bvh", HumanMotion(20.0, JOINT_NAMES, askew, "walk"))
     motion, report = run(tmp_path / "human.bvh")
-    assert error(motion.joint_pos_w, WANT) < 0.001 and report.repairs == ()
+    assert error(motion.joint_pos_w, WANT) < 1e-6 and report.repairs == (), "turned to face +X, and nothing else"
+    motion, _ = run(tmp_path / "human.bvh", facing="z")
+    assert error(motion.joint_pos_w, askew) < 1e-6
