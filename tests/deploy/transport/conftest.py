@@ -2,7 +2,8 @@
 
 A new link is one more entry of LINKS: a context manager that takes a FakeRobot and gives an open Transport
 whose ``sleep_until`` moves that robot. Links with a clock of their own run in step with it here: a busy machine
-makes a test slower, and changes nothing else.
+makes a test slower, and changes nothing else. The link over ROS needs an environment of its own and has its entry in
+tests/deploy/ros/test_ros_link.py.
 """
 
 import sys
@@ -13,8 +14,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "unitree"))
 
-from lagoon.deploy.config import FakeRobotConfig
-from lagoon.deploy.fake_robot import FakeRobot
 from lagoon.deploy.transport.in_process import InProcessTransport
 
 
@@ -29,16 +28,6 @@ def unitree(fake):
 
 
 LINKS = {"in process": lambda fake: closing(InProcessTransport(fake)), "unitree": unitree}
-
-
-@pytest.fixture
-def fake(robot):
-    """A fake robot without weight that touches nothing, quick and with good sensors: joints move as they are told."""
-    fake = FakeRobot(robot, FakeRobotConfig.perfect())
-    fake.model.opt.gravity[:] = 0.0
-    fake.data.qpos[2] = 1.0
-    fake.data.qvel[:] = 0.0
-    return fake
 
 
 @pytest.fixture(params=LINKS)

@@ -5,11 +5,23 @@ import dataclasses
 import numpy as np
 import pytest
 
+from lagoon.deploy.config import FakeRobotConfig
+from lagoon.deploy.fake_robot import FakeRobot
 from lagoon.deploy.transport.base import MotorCommand, Transport, check_joint_order
 from lagoon.errors import BadInputError
 
 DT = 0.005
 FIRST_STATE_SECONDS = 15.0
+
+
+@pytest.fixture
+def fake(robot):
+    """A fake robot without weight that touches nothing, quick and with good sensors: joints move as they are told."""
+    fake = FakeRobot(robot, FakeRobotConfig.perfect())
+    fake.model.opt.gravity[:] = 0.0
+    fake.data.qpos[2] = 1.0
+    fake.data.qvel[:] = 0.0
+    return fake
 
 
 def first_state(link):
