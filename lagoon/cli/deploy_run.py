@@ -13,7 +13,7 @@ from lagoon.cli.deploy_check import load_target, named
 from lagoon.cli.deploy_dry import dry_run
 from lagoon.cli.extras import need
 from lagoon.cli.verb import Call, Verb
-from lagoon.errors import BadInputError, LagoonError
+from lagoon.errors import BadInputError, LagoonError, install_line
 from lagoon.paths import write_text
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def run(call: Call) -> int:
     if is_dry:
         return dry_run(controller, transport, bundle, config.dry_seconds, screen)
     recorder = _recorder(config, controller, bundle, transport)
+    if transport.is_real and recorder is None and config.record != "none":
+        screen.say(f"This run is not recorded, since rosbags is not installed. Install it with: {install_line('bag')}")
     screen.say(f"{shown(bundle.command)!r} over {transport.name}. Ctrl-C is damping at once: the robot sinks down.")
     sequence = SkillSequence([bundle.command])
     watchers = [watcher for watcher in (trace and trace.watch, recorder) if watcher]

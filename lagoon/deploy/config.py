@@ -215,6 +215,8 @@ class DeployConfig:
         Raises:
             BadInputError: a value is out of range.
         """
+        if not self.record.strip():
+            raise BadSettingError("DeployConfig", "record", self.record, "auto, none or a folder")
         limits = {"runs": (1, 100), "timing_seconds": (0.5, 600), "seed": (0, 2**32 - 1), "dry_seconds": (0.1, 600)}
         limits |= {"max_policy_ms": (0.1, 20), "max_late_ms": (0.1, 20), "max_joint_error": (0.01, 0.3)}
         limits |= {"max_height_error": (0.01, 0.1), "record_seconds": (1, 7200)}

@@ -102,7 +102,7 @@ def test_a_dry_run_over_a_robot_that_could_not_stand_up_says_why(capsys, bundle,
     [
         (["run", "BUNDLE"], "No link to a robot was named. For the fake robot add --sim"),
         (["run", "BUNDLE", "deploy.link=nowhere"], "Link 'nowhere' is not known"),
-        (["run", "BUNDLE", "deploy.link=nowhere"], "Link 'nowhere' is not known"),
+        (["run", "BUNDLE", "--sim", "deploy.record="], "expected auto, none or a folder"),
         (["run", "BUNDLE", "deploy.link=nowhere", "--dry-run"], "Link 'nowhere' is not known"),
         (["run", "BUNDLE", "--sim", "deploy.link=x"], "--sim and deploy.link=x exclude each other"),
         (["run", "BUNDLE", "deploy.video=true"], "deploy.video=true needs --sim"),

@@ -227,7 +227,7 @@ class LagoonPolicy(LifecycleNode):
         except LagoonError as error:
             self.get_logger().error(str(error))
         else:
-            self.get_logger().info(f"What was read and sent: {path}")
+            self.get_logger().info(f"What was read and sent: {path or 'nothing'}")
 
     def _tell(self, event: Event) -> None:
         self._desk.tell(event)

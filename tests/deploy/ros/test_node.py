@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from lagoon.deploy.recording.bag import read_bag
 from lagoon.deploy.recording.replay import replay
 
 READY = pytest.mark.timeout(240)
@@ -149,8 +150,8 @@ def test_a_second_publisher_trips(operator, start) -> None:
 
 
 @READY
-def test_ctrl_c_ends_in_damping(operator, start) -> None:
-    process = start(autostart=True)
+def test_ctrl_c_ends_in_damping_and_leaves_a_bag(operator, start, tmp_path) -> None:
+    process = start(autostart=True, record=tmp_path / "bags", record_seconds=2.0)
     operator.until(lambda: operator.go2.obeyed > 20)
     assert operator.ask("stand_up")[0]
     operator.until(lambda: operator.states[-1] == "stand")
@@ -159,6 +160,9 @@ def test_ctrl_c_ends_in_damping(operator, start) -> None:
     process.send_signal(signal.SIGINT)
     operator.until(lambda: process.poll() is not None)
     assert process.returncode == 0
+    (bag,) = (tmp_path / "bags").iterdir()
+    info, steps = read_bag(bag)
+    assert len(steps) == 400 and info["forgotten_steps"] > 400 and steps["has_state"].all()
     for _ in range(50):
         operator.executor.spin_once(timeout_sec=0.01)
     assert (sent[-1].kp == 0.0).all() and (sent[-1].kd > 0.0).all()
