@@ -225,6 +225,15 @@ def test_states_that_cannot_be_kept_are_left_out_and_raise_nothing(robot, stand_
     assert np.isinf(steps["joint_pos"][4]).all() and steps["stamp"][5] == 0.0
 
 
+def test_a_clock_that_goes_wrong_raises_nothing(robot, stand_bundle, tmp_path):
+    controller = Controller(robot, [stand_bundle])
+    recorder = Recorder(controller, [stand_bundle], "a link", 1.0)
+    for now in (float("nan"), 5.0, 5.005, 4.0, float("inf"), 1e300, 5.01):
+        recorder(lying(robot), controller.step(None, _nothing(), now), now)
+    _, steps = read_bag(recorder.save(tmp_path))
+    assert len(steps) == 7 and (np.diff(steps["ns"]) > 0).all()
+
+
 def _nothing():
     from lagoon.deploy.controller import NOTHING
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import math
 import os
 import shutil
 import tempfile
@@ -24,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.deploy.controller import Mode
+from lagoon.deploy.recording.messages import MessageMaker
+from lagoon.deploy.ros.messages import COLUMNS
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError, MissingExtraError, install_line
 
 FORMAT = 1
@@ -32,8 +33,6 @@ MODES = tuple(mode.value for mode in Mode)
 """A step's mode is an index into this."""
 STATE = ("joint_pos", "joint_vel", "joint_torque", "imu_quat", "imu_ang_vel")
 COMMAND = ("joint_pos", "joint_vel", "kp", "kd", "torque")
-COLUMNS = ("position", "velocity", "kp", "kd", "torque")
-"""As in lagoon/deploy/ros/messages.py."""
 JOINTS, IMU, MOTORS = "/joint_states", "/imu/data", "/motor_command"
 STATUS, TARGET, ABOUT = "/lagoon/status", "/lagoon/policy_target", "/lagoon/recording"
 TYPES = {
@@ -140,7 +139,7 @@ def _write(path: Path, info: dict[str, Any], steps: NDArray[Any]) -> None:
         def put(topic: str, ns: int, message: Any) -> None:
             writer.write(at[topic], ns, store.serialize_cdr(message, TYPES[topic]))
 
-        make = _Messages(store.types, info["joint_names"])
+        make = MessageMaker(store.types, info["joint_names"])
         skills, told = list(info["bundles"]), ""
         for k, row in enumerate(steps):
             ns = int(row["ns"])
@@ -160,61 +159,6 @@ def _write(path: Path, info: dict[str, Any], steps: NDArray[Any]) -> None:
             if row["ticked"]:
                 empty = row["target"][:0]
                 put(TARGET, ns, make.joints(1e-9 * ns, row["target"], empty, empty))
-
-
-class _Messages:
-    """Makes messages of a typestore for one robot."""
-
-    def __init__(self, types: Any, names: list[str]) -> None:
-        kind = lambda name: types[f"{name}"]  # noqa: E731
-        self._time, self._header = kind("builtin_interfaces/msg/Time"), kind("std_msgs/msg/Header")
-        self._joints, self._imu = kind("sensor_msgs/msg/JointState"), kind("sensor_msgs/msg/Imu")
-        self._quat, self._vector = kind("geometry_msgs/msg/Quaternion"), kind("geometry_msgs/msg/Vector3")
-        self._table, self._string = kind("std_msgs/msg/Float64MultiArray"), kind("std_msgs/msg/String")
-        dimension, layout = kind("std_msgs/msg/MultiArrayDimension"), kind("std_msgs/msg/MultiArrayLayout")
-        rows, columns = len(names), len(COLUMNS)
-        dims = [
-            dimension(label=",".join(names), size=rows, stride=rows * columns),
-            dimension(label=",".join(COLUMNS), size=columns, stride=columns),
-        ]
-        self._names, self._layout = list(names), layout(dim=dims, data_offset=2)
-        # A covariance of zeros means unknown; -1 in front means that there is no such measurement.
-        self._unknown, self._none = np.zeros(9), np.array([-1.0, *[0.0] * 8])
-
-    def text(self, content: dict[str, Any]) -> Any:
-        return self._string(data=json.dumps(content))
-
-    def joints(self, stamp: float, position: Any, velocity: Any, effort: Any) -> Any:
-        copy = np.ascontiguousarray
-        return self._joints(
-            header=self._stamp(stamp, ""),
-            name=self._names,
-            position=copy(position),
-            velocity=copy(velocity),
-            effort=copy(effort),
-        )
-
-    def imu(self, stamp: float, quat: Any, gyro: Any) -> Any:
-        w, x, y, z = (float(value) for value in quat)
-        gx, gy, gz = (float(value) for value in gyro)
-        return self._imu(
-            header=self._stamp(stamp, "base"),
-            orientation=self._quat(x=x, y=y, z=z, w=w),
-            orientation_covariance=self._unknown,
-            angular_velocity=self._vector(x=gx, y=gy, z=gz),
-            angular_velocity_covariance=self._unknown,
-            linear_acceleration=self._vector(x=0.0, y=0.0, z=0.0),
-            linear_acceleration_covariance=self._none,
-        )
-
-    def command(self, ns: int, table: NDArray[Any]) -> Any:
-        return self._table(layout=self._layout, data=np.array([*divmod(ns, 10**9), *table.ravel()], np.float64))
-
-    def _stamp(self, seconds: float, frame: str) -> Any:
-        # A robot's clock may say anything; what no ROS time can hold becomes 0.
-        fits = math.isfinite(seconds) and 0.0 <= seconds < 2**31
-        whole, part = divmod(round(1e9 * float(seconds)), 10**9) if fits else (0, 0)
-        return self._header(stamp=self._time(sec=whole, nanosec=part), frame_id=frame)
 
 
 def read_bag(path: Path) -> tuple[dict[str, Any], NDArray[Any]]:

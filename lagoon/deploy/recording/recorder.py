@@ -24,6 +24,8 @@ from lagoon.deploy.recording.bag import FORMAT, MODES, step_type, write_bag
 from lagoon.deploy.transport.base import MotorCommand, RobotState
 from lagoon.errors import BadInputError
 
+LONGEST = 1e9
+"""No run lasts longer [s]; a clock that says so is wrong."""
 BAD_STATE = (TypeError, ValueError)
 """What numpy raises for a field of another shape or kind; a guard trips over it, and the bag leaves it out."""
 
@@ -63,11 +65,14 @@ class Recorder:
 
     def __call__(self, state: RobotState | None, command: MotorCommand, now: float) -> None:
         """Copy one step; never raises for what it holds."""
-        if self._first is None:
+        if self._first is None and np.isfinite(now):
             self._first = (now, time.time_ns())
         row = self._steps[self._count % len(self._steps)]
         self._count += 1
-        self._last_ns = max(self._last_ns + 1, self._first[1] + round(1e9 * (now - self._first[0])))
+        # Times of a bag go up, whatever the link's clock does; a guard judges that one.
+        passed = min(now - self._first[0], LONGEST) if self._first and np.isfinite(now) else 0.0
+        begin = self._first[1] if self._first else time.time_ns()
+        self._last_ns = max(self._last_ns + 1, begin + round(1e9 * passed))
         row["ns"] = self._last_ns
         row["has_state"] = state is not None and _copy_state(row, state)
         for name in ("joint_pos", "joint_vel", "kp", "kd", "torque"):
