@@ -52,4 +52,4 @@ def test_bad_names_and_files(capsys, tmp_path: Path, monkeypatch):
 
 def test_a_group_explains_itself(capsys):
     code, out, _ = _run(capsys, "robot")
-    assert code == 0 and "robot init" in out and "robot check" in out and "evaluate" not in out
+    assert code == 0 and "robot init" in out and "robot check" in out and "\n  evaluate" not in out
