@@ -128,11 +128,12 @@ class Trained:
 
 def save_matcher(path: Path, network: Matcher, details: dict) -> None:
     """Write one safetensors file in half precision; sizes and details go into its header."""
-    save_file = require("safetensors.torch", "text2motion").save_file
+    save = require("safetensors.torch", "text2motion").save
     header = {"sizes": yaml.safe_dump(asdict(network.config)), "details": yaml.safe_dump(details)}
     with atomic_path(path) as temporary:
         tensors = {key: value.half().contiguous() for key, value in network.state_dict().items()}
-        save_file(tensors, str(temporary), metadata=header)
+        # Through Python's own file, so that a full disk is an OSError, which atomic_path puts into words.
+        temporary.write_bytes(save(tensors, metadata=header))
 
 
 def load_matcher(path: Path) -> Trained:
