@@ -70,19 +70,17 @@ def test_motions_do_what_the_words_say(command, name):
 
 
 @pytest.mark.parametrize("command", ["wave hello", "clap your hands", "bow"])
-def test_gestures_keep_their_feet_and_most_begin_and_end_standing(command):
+def test_gestures_keep_their_feet_and_begin_and_end_standing(command):
     rest = load_model("default").rest
-    standing = []
-    for seed in range(4):
-        motion = generate(command, GenerateConfig(), seed=seed)
+    for seed in range(2):
+        motion = generate(command, GenerateConfig(candidates=8), seed=seed)
         pos = motion.joint_pos_w
         assert motion.source["feet_planted"] == "true"
         feet = pos[:, list(features.FEET)]
         assert np.abs(feet - feet[0]).max() < 5e-3
-        ends = [np.linalg.norm((p - p[0]) - (rest - rest[0]), axis=-1).mean() for p in (pos[0], pos[-1])]
-        standing.append(max(ends) < 0.08)
+        for pose in (pos[0], pos[-1]):
+            assert np.linalg.norm((pose - pose[0]) - (rest - rest[0]), axis=-1).mean() < 0.08
         assert plausibility.measure(pos).jitter < 2e-3
-    assert sum(standing) >= 3
 
 
 def test_refusals_come_before_any_sampling():
