@@ -29,7 +29,9 @@ def test_default_model_was_trained_on_no_restricted_clip():
 
 
 def test_unknown_model_lists_the_known_ones():
-    with pytest.raises(BadInputError, match=r"'nonsense' is not known\. Known: default, text2motion-parts, text2motion-small"):
+    with pytest.raises(
+        BadInputError, match=r"'nonsense' is not known\. Known: default, text2motion-parts, text2motion-small"
+    ):
         load_model("nonsense")
 
 
