@@ -41,6 +41,17 @@ class Dynamics:
     weight: float
     """Mass times gravity [N]."""
 
+    @property
+    def loaded(self) -> NDArray[np.bool_]:
+        """(T,) True where enough weight is on the floor for the pressure point and friction to mean something."""
+        return self.force[:, 2] > LEAST_LOAD * self.weight
+
+    @property
+    def friction(self) -> Array:
+        """(T,) needed ratio of horizontal to vertical force; meaningful where ``loaded``."""
+        level = np.linalg.norm(self.force[:, :2], axis=1)
+        return level / np.maximum(self.force[:, 2], LEAST_LOAD * self.weight)
+
 
 def qvel_of(kin: Kinematics, qpos: Array, fps: float) -> Array:
     """(T, nv) velocities by central differences, one-sided at the ends."""

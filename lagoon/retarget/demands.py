@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.motion.robot_motion import RobotMotion
-from lagoon.retarget.balance import LEAST_LOAD, Dynamics
+from lagoon.retarget.balance import Dynamics
 from lagoon.retarget.body import Body
 from lagoon.retarget.effort import joint_torques
 from lagoon.retarget.kinematics import Kinematics
@@ -18,7 +18,7 @@ from lagoon.retarget.verdict import Series
 Array = NDArray[np.float64]
 
 LOW = 0.13
-"""A pelvis, knee, elbow, shoulder or head lower than this above the floor carries weight [m]."""
+"""A hip, knee, elbow or shoulder lower than this above the floor carries weight [m]."""
 BODY_PARTS = ("left_hip", "right_hip", "left_knee", "right_knee", "left_elbow", "right_elbow", "left_shoulder")
 
 
@@ -47,15 +47,12 @@ def demands(
     robot = kin.robot
     contact = motion.foot_contact
     share = np.abs(joint_torques(kin, qpos, contact, motion.fps)) / robot.torque_limit
-    loaded = needs.force[:, 2] > LEAST_LOAD * needs.weight
     standing = contact.any(axis=1)
-    level = np.linalg.norm(needs.force[:, :2], axis=1)
-    friction = np.where(loaded & standing, level / np.maximum(needs.force[:, 2], LEAST_LOAD * needs.weight), 0.0)
     found = {
         "torque": Series(share.max(axis=1), [robot.joint_names[j] for j in share.argmax(axis=1)]),
-        "pressure": Series(np.where(loaded, np.nan_to_num(outside), 0.0)),
+        "pressure": Series(np.where(needs.loaded, np.nan_to_num(outside), 0.0)),
         "pull": Series(np.where(standing, np.maximum(-needs.force[:, 2] / needs.weight, 0.0), 0.0)),
-        "friction": Series(friction),
+        "friction": Series(np.where(needs.loaded & standing, needs.friction, 0.0)),
         "speed": Series(speed_use.max(axis=1), [robot.joint_names[j] for j in speed_use.argmax(axis=1)]),
         "flight": Series((~standing).astype(float)),
         "depth": Series(
@@ -68,6 +65,6 @@ def demands(
 
 
 def carried_by_the_body(body: Body) -> NDArray[np.bool_]:
-    """(T,) True where a pelvis, knee, elbow or shoulder of the person is on the floor."""
+    """(T,) True where a hip, knee, elbow or shoulder of the person is on the floor."""
     heights = np.stack([body.joints[name][:, 2] for name in BODY_PARTS], axis=1)
     return heights.min(axis=1) < LOW

@@ -42,7 +42,7 @@ def joint_torques(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], fps:
     qacc = gaussian_filter1d(np.asarray(np.gradient(qvel, axis=0)) * fps, sigma, axis=0, mode="nearest")
     torque = np.zeros((len(qpos), kin.robot.num_joints))
     for t in range(len(qpos)):
-        data.qpos[:], data.qvel[:], data.qacc[:] = qpos[t], qvel[t], qacc[t]
+        data.qpos[:], data.qvel[:] = qpos[t], qvel[t]
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
         needed = np.zeros(model.nv)

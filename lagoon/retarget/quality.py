@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.motion.robot_motion import RobotMotion, velocity
-from lagoon.retarget.balance import LEAST_LOAD, Dynamics, dynamics, nearest_in_support
+from lagoon.retarget.balance import Dynamics, dynamics, nearest_in_support
 from lagoon.retarget.demands import demands
 from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.targets import Targets
@@ -153,8 +153,6 @@ def measure(
     margin = np.minimum(joints - robot.joint_lower, robot.joint_upper - joints)
     slide_speed, slide_length = foot_slide(feet, motion.foot_contact, motion.fps)
     tracking, tilt = _tracking(kin, qpos, motion, targets)
-    loaded = needs.force[:, 2] > LEAST_LOAD * needs.weight
-    friction = np.linalg.norm(needs.force[:, :2], axis=1) / np.maximum(needs.force[:, 2], LEAST_LOAD * needs.weight)
     load = needs.force[:, 2] / needs.weight
     touches = self_collisions(robot, qpos)
     known = np.isfinite(outside)
@@ -179,7 +177,7 @@ def measure(
         pressure_mean=float(held.mean()),
         pressure_p90=float(np.percentile(held, 90)),
         pressure_max=float(held.max()),
-        friction_p90=float(np.percentile(friction[loaded], 90)) if loaded.any() else 0.0,
+        friction_p90=float(np.percentile(needs.friction[needs.loaded], 90)) if needs.loaded.any() else 0.0,
         load_min=float(load.min()),
         load_max=float(load.max()),
         yaw_moment_p90=float(np.percentile(np.abs(needs.moment[:, 2]), 90)),

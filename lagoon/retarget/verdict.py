@@ -1,7 +1,7 @@
 """Says before any training whether a robot can be expected to do a motion, and if not, why and what to change.
 
 What enters: series over the frames of a motion. What leaves: a Verdict of three grades with reasons by time.
-The limits stand in LIMITS; how well they foretell short trainings is told in benchmarks/README.md.
+The limits stand in LIMITS, by judgement; benchmarks/retarget/bench_verdict.py holds them against short trainings.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lagoon.retarget.contacts import stretches
 
 Array = NDArray[np.float64]
 
@@ -170,9 +172,8 @@ def judge(series: dict[str, Series], fps: float) -> Verdict:
         least = max(1, round(limit.seconds * fps))
         reasons += [
             _reason(limit, series[limit.key], start, stop, fps)
-            for start, stop in _stretches(series[limit.key].values >= limit.hard, least)
+            for start, stop in _lasting(series[limit.key].values >= limit.hard, least)
         ]
-    # A stretch counts as hopeless by what it keeps up, not by its peak frame.
     order = {NOT_TRACKABLE: 0, HARD: 1}
     worst = {limit.key: limit.hopeless for limit in LIMITS}
     reasons.sort(key=lambda reason: (order[reason.grade], -reason.value / worst[reason.kind], reason.start))
@@ -189,7 +190,8 @@ def shares(series: dict[str, Series]) -> dict[str, list[float]]:
 def _reason(limit: Limit, series: Series, start: int, stop: int, fps: float) -> Reason:
     values = series.values[start:stop]
     least = max(1, round(limit.seconds * fps))
-    hopeless = bool(_stretches(values >= limit.hopeless, least))
+    # A stretch is hopeless by what it keeps up, not by its peak frame.
+    hopeless = bool(_lasting(values >= limit.hopeless, least))
     peak = start + int(np.argmax(values))
     value = float(values.max())
     where = series.where[peak] if series.where else ""
@@ -206,12 +208,10 @@ def _reason(limit: Limit, series: Series, start: int, stop: int, fps: float) -> 
     )
 
 
-def _stretches(mask: NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
+def _lasting(mask: NDArray[np.bool_], least: int) -> list[tuple[int, int]]:
     """Half-open runs of True of at least that many frames; gaps shorter than that are bridged."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
-    runs = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
     joined: list[tuple[int, int]] = []
-    for run in runs:
+    for run in stretches(mask):
         if joined and run[0] - joined[-1][1] < least:
             joined[-1] = (joined[-1][0], run[1])
         else:

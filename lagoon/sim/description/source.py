@@ -127,7 +127,7 @@ def read_source(path: Path, locked: tuple[str, ...] = ()) -> Source:
     return Source(
         path=path,
         base_body=model.body(base).name or "base",
-        base=_inertia(model, data, base, base),
+        base=_inertia(model, data, base, data.xpos[base]),
         legs=legs,
         motors=tuple(motors),
         notes=tuple(notes),
@@ -217,9 +217,8 @@ def _base(model: mujoco.MjModel, path: Path) -> int:
     return free[0]
 
 
-def _inertia(model: mujoco.MjModel, data: mujoco.MjData, body: int, base: int, origin: Array | None = None) -> Inertia:
+def _inertia(model: mujoco.MjModel, data: mujoco.MjData, body: int, origin: Array) -> Inertia:
     """A body's inertia in a frame at ``origin`` (world) that is parallel to the base at zero angles."""
-    origin = data.xpos[base] if origin is None else origin
     return Inertia(
         mass=float(model.body_mass[body]),
         pos=data.xipos[body] - origin,
@@ -251,9 +250,9 @@ def _leg(
         name=chain.name,
         joints=(joints[0], joints[1], joints[2]),
         links=(
-            _inertia(model, data, chain.bodies[0], base, anchors[0]),
-            _inertia(model, data, chain.bodies[1], base, anchors[1]),
-            _inertia(model, data, chain.bodies[2], base, anchors[2]),
+            _inertia(model, data, chain.bodies[0], anchors[0]),
+            _inertia(model, data, chain.bodies[1], anchors[1]),
+            _inertia(model, data, chain.bodies[2], anchors[2]),
         ),
         hip_pos_b=anchors[0] - data.xpos[base],
         thigh_offset=anchors[1] - anchors[0],
