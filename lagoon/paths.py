@@ -11,7 +11,7 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,16 @@ def atomic_path(target: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def write_bytes(target: Path, content: bytes) -> None:
+    """Write bytes whole or not at all.
+
+    Libraries that can give their file as bytes do so: those that write it themselves tell of a full disk in errors of
+    their own, where Python's file raises the OSError that becomes one clear sentence here.
+    """
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(content)
+
+
 def write_text(target: Path, text: str) -> None:
     """Write UTF-8 text whole or not at all."""
     with atomic_path(target) as temporary:
@@ -135,9 +145,3 @@ def yaml_text(content: Any, width: int = 10**6, flow: bool | None = False) -> st
     return yaml.dump(
         content, Dumper=_ExactDumper, sort_keys=False, allow_unicode=True, width=width, default_flow_style=flow
     )
-
-
-def write_with(target: Path, write: Callable[[Path], object]) -> None:
-    """Call ``write(temporary_path)`` and move the result over ``target`` whole or not at all."""
-    with atomic_path(target) as temporary:
-        write(temporary)

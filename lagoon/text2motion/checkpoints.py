@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from lagoon.errors import CorruptFileError, require
-from lagoon.paths import atomic_path
+from lagoon.paths import write_bytes
 
 
 class Periodic:
@@ -39,8 +39,7 @@ def save_checkpoint(
     content = require("safetensors.torch", "text2motion").save(
         {key: value.detach().clone().contiguous() for key, value in tensors.items()}, metadata={"step": str(step)}
     )
-    with atomic_path(path) as temporary:
-        temporary.write_bytes(content)
+    write_bytes(path, content)
 
 
 def load_checkpoint(path: Path, modules: dict[str, torch.nn.Module], optimizer: torch.optim.Optimizer) -> int:

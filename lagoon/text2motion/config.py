@@ -87,7 +87,7 @@ class GenerateConfig:
     match_weight: float = 2.0
     """Score [plausibility units per nat per token] for how much the words raise a candidate's probability."""
     force: bool = False
-    """Generate what the gate refuses, whatever the reason; only an empty command stays refused."""
+    """Generate what the gate refuses, whatever the reason; only a command of nothing at all stays refused."""
     threshold: float = 0.55
     """Smallest cosine similarity to a known command that is accepted; measured in docs/text2motion.md."""
     settle: bool = True

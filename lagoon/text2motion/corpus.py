@@ -7,6 +7,7 @@ counted, joined and laid-over ones among them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from lagoon.text2motion import augment, features
 from lagoon.text2motion.config import FPS, FRAMES_PER_STEP
 from lagoon.text2motion.dataset import Clip
+from lagoon.text2motion.lexicon import LOADER
 
 MAX_FRAMES = 196
 """Longest example [frames], 9.8 s."""
@@ -51,9 +53,10 @@ class Example:
     """Recording it comes from."""
 
 
+@cache
 def phrases() -> dict[str, dict]:
-    """The content of phrases.yaml."""
-    return yaml.safe_load((Path(__file__).parent / "phrases.yaml").read_text(encoding="utf-8"))
+    """The content of phrases.yaml; callers do not change it."""
+    return yaml.load((Path(__file__).parent / "phrases.yaml").read_text(encoding="utf-8"), Loader=LOADER)
 
 
 def relaxed_stand(clips: list[Clip]) -> NDArray[np.float64]:

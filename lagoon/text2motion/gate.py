@@ -78,7 +78,7 @@ def read(
         bank: known commands.
         encoder: the sentence encoder.
         threshold: smallest cosine similarity of each step to a known command.
-        force: let everything through that has words at all.
+        force: let everything through that is not empty.
         open_vocabulary: let through what only these known commands do not cover; what is unsafe, impossible, a question
             or in a language that the rules cannot read stays refused.
 
@@ -95,7 +95,7 @@ def read(
     plan = composite.parse(words, _texts(bank.texts))
     parts = [part.words for part in plan.parts()] if not plan.is_single else []
     encoding, *each = encoder.encode([words, *parts])
-    nearest = _by_verb(bank.nearest(encoding.sentence, 60))
+    near = bank.nearest(encoding.sentence, 60)
     reason, because = understood.reason, understood.because
     if reason is None:
         asked = zip(parts, each, strict=True) if parts else [(words, encoding)]
@@ -109,14 +109,14 @@ def read(
     tolerated = force or (open_vocabulary and reason in _UNCOVERED)
     if reason and not tolerated:
         shown = command if len(command) <= 80 else command[:77] + "..."
-        usable = _by_verb([n for n in bank.nearest(encoding.sentence, 60) if not safety.judge(n.text)])
-        near = ", ".join(f"'{n.text}' ({n.similarity:.2f})" for n in usable[:SHOWN])
+        usable = _by_verb([known for known in near if not safety.judge(known.text)])
+        shown_near = ", ".join(f"'{known.text}' ({known.similarity:.2f})" for known in usable[:SHOWN])
         raise RefusedCommandError(
-            f"The command '{shown}' {because}. Nearest known commands: {near}. "
+            f"The command '{shown}' {because}. Nearest known commands: {shown_near}. "
             "Use one of those, or generate anyway with --force (generate.force=true).",
             reason,
         )
-    return Reading(words, encoding, tuple(nearest[:SHOWN]), plan, understood.notes)
+    return Reading(words, encoding, tuple(_by_verb(near)[:SHOWN]), plan, understood.notes)
 
 
 def understand(command: str, bank: CommandBank, encoder: TextEncoder) -> Understood:

@@ -19,6 +19,7 @@ from lagoon.motion.skeleton import HEIGHTS, JOINT_NAMES, body_height
 from lagoon.progress import Progress, silent
 from lagoon.text2motion.config import FPS, GenerateConfig
 from lagoon.text2motion.gate import Reading
+from lagoon.text2motion.registry import title
 from lagoon.text2motion.selection import Appraise, Candidate
 
 T = TypeVar("T")
@@ -111,12 +112,6 @@ def run(name: str, generator: Generator, request: Request) -> HumanMotion:
         )
     _check_body(owner, motion)
     return replace(motion, text=request.command, source=motion.source | {"generator": name})
-
-
-def title(name: str, kind: type) -> str:
-    """A generator's name for messages."""
-    full = f"{kind.__module__}:{kind.__qualname__}"
-    return f"The generator {full}" if name == full else f"The generator '{name}' ({full})"
 
 
 def _check_body(owner: str, motion: HumanMotion) -> None:

@@ -14,13 +14,13 @@ import yaml
 
 _FOLDER = Path(__file__).parent / "lexicon"
 # The parser in C is ten times as fast; it is missing only where PyYAML was built without libyaml.
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @cache
 def table(name: str) -> dict[str, Any]:
     """The content of lexicon/NAME.yaml; callers do not change it."""
-    return yaml.load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), Loader=_LOADER)
+    return yaml.load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), Loader=LOADER)
 
 
 @cache

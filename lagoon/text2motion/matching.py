@@ -21,30 +21,18 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, normalize, silu
 
 from lagoon.errors import BadInputError, CorruptFileError, require
-from lagoon.paths import atomic_path, data_dir
+from lagoon.paths import data_dir, write_bytes
 from lagoon.text2motion import features
 from lagoon.text2motion.config import JUDGE, MatcherConfig
 from lagoon.text2motion.text_encoder import Encoding
 from lagoon.text2motion.texts import text_batch
-from lagoon.text2motion.tokenizer import feature_scale
+from lagoon.text2motion.tokenizer import Residual, feature_scale
 from lagoon.text2motion.transformer import TextBatch
 
 FILE = "matcher.safetensors"
 """Name of the file in a model's folder."""
 SHORTEST = 16
 """Frames below which a motion is extended by its last pose; the network looks at pieces of 4."""
-
-
-class _Residual(nn.Module):
-    """x + conv(act(conv(act(x)))), the first dilated."""
-
-    def __init__(self, width: int, dilation: int) -> None:
-        super().__init__()
-        self.first = nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation)
-        self.second = nn.Conv1d(width, width, 1)
-
-    def forward(self, x: Tensor, real: Tensor) -> Tensor:
-        return (x + self.second(silu(self.first(silu(x))))) * real
 
 
 class Matcher(nn.Module):
@@ -60,7 +48,7 @@ class Matcher(nn.Module):
         self.register_buffer("scale", feature_scale(config.head_weight), persistent=False)
         self.enter = nn.Conv1d(features.NUM_FEATURES, width, 4, stride=2, padding=1)
         self.shorten = nn.Conv1d(width, width, 4, stride=2, padding=1)
-        self.blocks = nn.ModuleList(_Residual(width, dilation) for dilation in (1, 2, 4))
+        self.blocks = nn.ModuleList(Residual(width, dilation, "zeros") for dilation in (1, 2, 4))
         self.motion_out = nn.Sequential(nn.Linear(2 * width, width), nn.GELU(), nn.Linear(width, size))
         self.word = nn.Linear(config.text_width, width)
         self.query = nn.Parameter(torch.randn(4, width) * width**-0.5)
@@ -76,7 +64,7 @@ class Matcher(nn.Module):
         real = torch.arange(x.shape[-1]) < (lengths[:, None] / 4).ceil()
         x = x * real[:, None]
         for block in self.blocks:
-            x = block(x, real[:, None])
+            x = block(x) * real[:, None]
         mean = (x * real[:, None]).sum(-1) / real.sum(-1, keepdim=True)
         most = x.masked_fill(~real[:, None], -1e4).amax(-1)
         return normalize(self.motion_out(self.dropout(torch.cat([mean, most], -1))), dim=-1)
@@ -130,10 +118,8 @@ def save_matcher(path: Path, network: Matcher, details: dict) -> None:
     """Write one safetensors file in half precision; sizes and details go into its header."""
     save = require("safetensors.torch", "text2motion").save
     header = {"sizes": yaml.safe_dump(asdict(network.config)), "details": yaml.safe_dump(details)}
-    with atomic_path(path) as temporary:
-        tensors = {key: value.half().contiguous() for key, value in network.state_dict().items()}
-        # Through Python's own file, so that a full disk is an OSError, which atomic_path puts into words.
-        temporary.write_bytes(save(tensors, metadata=header))
+    tensors = {key: value.half().contiguous() for key, value in network.state_dict().items()}
+    write_bytes(path, save(tensors, metadata=header))
 
 
 def load_matcher(path: Path) -> Trained:

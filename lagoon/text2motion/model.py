@@ -15,7 +15,7 @@ import yaml
 from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError, require, unknown_name
-from lagoon.paths import atomic_path, data_dir, sha256_of, write_text
+from lagoon.paths import data_dir, sha256_of, write_bytes, write_text
 from lagoon.text2motion import matching
 from lagoon.text2motion.bank import CommandBank
 from lagoon.text2motion.config import DEFAULT_MODEL, ModelConfig
@@ -78,8 +78,7 @@ def save_model(folder: Path, model: Model) -> None:
     tensors = {k: v.half().contiguous() for k, v in tensors.items()}
     tensors["skeleton/bone_lengths"] = torch.from_numpy(np.array(model.bone_lengths))
     tensors["skeleton/rest"] = torch.from_numpy(np.array(model.rest))
-    with atomic_path(folder / FILES[1]) as temporary:
-        temporary.write_bytes(save(tensors))
+    write_bytes(folder / FILES[1], save(tensors))
     model.bank.save(folder / FILES[2])
     content = {
         "schema_version": SCHEMA_VERSION,

@@ -80,8 +80,8 @@ def model_card(details: dict, evaluation: dict) -> str:
     lines += [
         "## Limits",
         "",
-        "- English imperatives near the verbs of the data; others are refused by the gate, which goes by the "
-        "similarity of sentences and can be fooled by a known verb in an impossible setting.",
+        "- Imperatives near the verbs of the data, in English or in what the gate's table translates; others are "
+        "refused by the gate, whose word lists and sentence similarity can be fooled by idioms and rare words.",
         "- About an hour of motion: rare skills (backflip, handstand, cartwheel) have a handful of clips each, so "
         "their variety is small and follows those clips closely.",
         "- Held-out clips are far less likely under the model than training clips, and the words help little there: "

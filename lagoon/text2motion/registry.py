@@ -117,10 +117,15 @@ def _import(name: str, module_name: str) -> ModuleType:
         ) from error
 
 
+def title(name: str, kind: type) -> str:
+    """A generator's name for messages."""
+    full = f"{kind.__module__}:{kind.__qualname__}"
+    return f"The generator {full}" if name == full else f"The generator '{name}' ({full})"
+
+
 def _check_method(name: str, kind: type) -> None:
     method = getattr(kind, "generate", None)
-    full = f"{kind.__module__}:{kind.__qualname__}"
-    owner = f"The generator {full}" if name == full else f"The generator '{name}' ({full})"
+    owner = title(name, kind)
     if not callable(method):
         raise BadInputError(
             f"{owner} has no method generate. Expected generate(self, request) that returns a "

@@ -12,6 +12,8 @@ codebooks fitted by k-means, which this little data allows in closed form.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy, silu, smooth_l1_loss
@@ -117,15 +119,17 @@ def k_means(points: Tensor, count: int, generator: torch.Generator, rounds: int)
     return book
 
 
-class _Residual(nn.Module):
+class Residual(nn.Module):
     """x + conv(act(conv(act(x)))), the first dilated."""
 
-    def __init__(self, width: int, dilation: int) -> None:
+    def __init__(self, width: int, dilation: int, padding_mode: Literal["replicate", "zeros"] = "replicate") -> None:
+        """Build it: channels, dilation of the first convolution, what stands beyond the ends."""
         super().__init__()
-        self.first = nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation, padding_mode="replicate")
+        self.first = nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation, padding_mode=padding_mode)
         self.second = nn.Conv1d(width, width, 1)
 
     def forward(self, x: Tensor) -> Tensor:
+        """(N, width, T) to the same shape."""
         return x + self.second(silu(self.first(silu(x))))
 
 
@@ -136,7 +140,7 @@ class Refiner(nn.Module):
         """The last layer starts at zero, so that an untrained refiner changes nothing."""
         super().__init__()
         self.enter = nn.Conv1d(NUM_FEATURES + FRAMES_PER_STEP, width, 3, padding=1, padding_mode="replicate")
-        self.blocks = nn.Sequential(*(_Residual(width, dilation) for dilation in (1, 2, 4, 1)))
+        self.blocks = nn.Sequential(*(Residual(width, dilation) for dilation in (1, 2, 4, 1)))
         self.leave = nn.Conv1d(width, NUM_FEATURES, 3, padding=1, padding_mode="replicate")
         nn.init.zeros_(self.leave.weight)
         nn.init.zeros_(self.leave.bias)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from lagoon.errors import BadInputError, LagoonError, require
-from lagoon.paths import append_line, atomic_path, data_dir, write_text
+from lagoon.paths import append_line, data_dir, write_bytes, write_text
 from lagoon.progress import Progress, silent
 from lagoon.text2motion import corpus, dataset
 from lagoon.text2motion.bank import build_bank
@@ -47,8 +47,7 @@ def encode_texts(texts: list[str], cache: Path, progress: Progress) -> dict[str,
             },
             metadata={"texts": json.dumps(texts)},
         )
-        with atomic_path(cache) as temporary:
-            temporary.write_bytes(content)
+        write_bytes(cache, content)
         # Read back, so that a first run and a resumed one see the same rounding.
         found = _cached(texts, cache)
         assert found is not None, "the cache was just written"
