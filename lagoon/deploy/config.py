@@ -11,7 +11,7 @@ import dataclasses
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from lagoon.deploy.controller.config import ControllerConfig
+from lagoon.deploy.controller_config import ControllerConfig
 from lagoon.deploy.unitree.config import UnitreeConfig
 from lagoon.errors import BadSettingError
 

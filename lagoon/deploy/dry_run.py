@@ -13,7 +13,7 @@ import numpy as np
 
 from lagoon.bundle import PolicyBundle
 from lagoon.deploy.controller import NOTHING, Action, Controller, Mode, Request
-from lagoon.deploy.controller.config import ControllerConfig
+from lagoon.deploy.controller_config import ControllerConfig
 from lagoon.deploy.loop import run_loop
 from lagoon.deploy.transport.base import Array, MotorCommand, RobotState
 from lagoon.robot import RobotSpec

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lagoon.deploy.controller.config import GuardConfig
 from lagoon.deploy.controller.state_guard import Trip
+from lagoon.deploy.controller_config import GuardConfig
 from lagoon.deploy.transport.base import Array, MotorCommand, RobotState
 from lagoon.robot import RobotSpec
 

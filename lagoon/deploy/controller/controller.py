@@ -14,13 +14,13 @@ import numpy as np
 
 from lagoon.bundle import PolicyBundle, check_robot
 from lagoon.deploy.controller.command_guard import CommandGuard
-from lagoon.deploy.controller.config import ControllerConfig
 from lagoon.deploy.controller.envelope import UP, angle, up_b
 from lagoon.deploy.controller.events import Event, Kind, Mode
 from lagoon.deploy.controller.maneuvers import Posture, StandUp, folded_posture
 from lagoon.deploy.controller.requests import NOTHING, Action, Request
 from lagoon.deploy.controller.skill_run import SkillRun
 from lagoon.deploy.controller.state_guard import StateGuard, Trip
+from lagoon.deploy.controller_config import ControllerConfig
 from lagoon.deploy.runtime import PolicyRunner
 from lagoon.deploy.transport.base import MotorCommand, RobotState
 from lagoon.errors import BadInputError

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lagoon.deploy.controller.config import ControllerConfig
 from lagoon.deploy.controller.state_guard import Trip
+from lagoon.deploy.controller_config import ControllerConfig
 from lagoon.deploy.transport.base import Array, RobotState
 from lagoon.robot import RobotSpec
 

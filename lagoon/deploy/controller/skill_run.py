@@ -10,9 +10,9 @@ from collections import deque
 
 import numpy as np
 
-from lagoon.deploy.controller.config import ControllerConfig
 from lagoon.deploy.controller.envelope import Envelope, up_b
 from lagoon.deploy.controller.state_guard import Trip
+from lagoon.deploy.controller_config import ControllerConfig
 from lagoon.deploy.runtime import BadPolicyOutputError, BadSensorError, PolicyRunner
 from lagoon.deploy.transport.base import Array, RobotState
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lagoon.deploy.controller.config import GuardConfig
+from lagoon.deploy.controller_config import GuardConfig
 from lagoon.deploy.transport.base import Array, RobotState
 from lagoon.robot import RobotSpec
 
