@@ -16,6 +16,7 @@ from lagoon.bundle import PolicyBundle, check_robot
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.deploy.report import Check, Evaluation, falls_of, metrics_of, segments_of, wilson_interval
 from lagoon.deploy.sensors import NoisySensors
+from lagoon.deploy.smoothness import Smoothness
 from lagoon.deploy.tracking import METRICS, ReferenceTrack, Tracker, loaded_feet
 from lagoon.deploy.trial_run import TrialRun
 from lagoon.deploy.trials import draw_conditions, nominal_conditions
@@ -58,8 +59,8 @@ def evaluate(
     conditions = draw_conditions(config, bundle.num_joints, ticks, bundle.control_dt, physics.dt, draw)
     run = TrialRun(bundle, robot, physics, conditions, NoisySensors(config, conditions, noise), config.threads)
     try:
-        tracker = _run_trials(run, motion, config, ticks, report)
-        errors = {name: np.array(tracker.errors[name]) for name in METRICS}
+        tracker, smoothness = _run_trials(run, motion, config, ticks, report)
+        errors = {name: np.array(tracker.errors[name]) for name in METRICS} | smoothness.metrics()
         metrics, survived = metrics_of(errors), int(tracker.alive.sum())
         final_heading = errors["heading_error"][-1][tracker.alive]
         return Evaluation(
@@ -89,7 +90,9 @@ def evaluate(
         run.close()
 
 
-def _run_trials(run: TrialRun, motion: RobotMotion, config: EvaluateConfig, ticks: int, report: Progress) -> Tracker:
+def _run_trials(
+    run: TrialRun, motion: RobotMotion, config: EvaluateConfig, ticks: int, report: Progress
+) -> tuple[Tracker, Smoothness]:
     reference = ReferenceTrack(motion, run.robot, run.backend.model)
     state = run.stand(config.stand_seconds)
     tracker = Tracker(
@@ -98,9 +101,12 @@ def _run_trials(run: TrialRun, motion: RobotMotion, config: EvaluateConfig, tick
         start_heading=quat_yaw(state.root_quat_w.numpy().astype(np.float64)),
         torque_limit=run.robot.torque_limit * run.conditions.body.strength.numpy(),
     )
+    smoothness = Smoothness(run.robot.control_dt)
     for tick in range(1, ticks + 1):
         state, broken = run.tick(state)
-        fell = tracker.observe(tick, state, run.backend.feet(), run.backend.torques().numpy(), broken)
+        torques = run.backend.torques().numpy()
+        fell = tracker.observe(tick, state, run.backend.feet(), torques, broken)
+        smoothness.record(run.targets, torques, tracker.alive)
         if fell.any():
             run.park(fell)
             state = run.backend.state()
@@ -113,7 +119,7 @@ def _run_trials(run: TrialRun, motion: RobotMotion, config: EvaluateConfig, tick
             )
     else:
         tracker.finish(ticks + 1, state, run.backend.feet())
-    return tracker
+    return tracker, smoothness
 
 
 def rollout(

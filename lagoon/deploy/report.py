@@ -36,6 +36,11 @@ UNITS = {
     "torque_saturated": ("share", "motors at their limit"),
     "joint_at_limit": ("share", "joints within 0.02 rad of a stop"),
     "foot_slip": ("m/s", "sliding speed of feet that carry weight"),
+    "action_rate": ("rad", "change of the joint targets in one tick, RMS over joints"),
+    "action_peak": ("rad", "largest change of a joint target in one tick"),
+    "chatter": ("rad", "part of the joint targets faster than 8 Hz, RMS"),
+    "chatter_share": ("of power", "that part's share of all that the joint targets move"),
+    "torque_rate": ("Nm/s", "change of the torques, mean over joints"),
 }
 
 

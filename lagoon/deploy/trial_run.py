@@ -87,6 +87,11 @@ class TrialRun:
         self.runner.reset()
         return self.backend.state()
 
+    @property
+    def targets(self) -> Array:
+        """(N, J) joint targets of the last tick, before any delay [rad]."""
+        return self._targets[-1]
+
     def tick(self, state: SimState) -> tuple[SimState, NDArray[np.bool_]]:
         """Push, measure, run the policy, and advance the physics by one control period.
 
