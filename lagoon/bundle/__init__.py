@@ -6,7 +6,7 @@ onnx to write; never torch.
 """
 
 from lagoon.bundle.contract import SCHEMA_VERSION, BundleInfo
-from lagoon.bundle.folder import PolicyBundle, check_robot, load, write_bundle
+from lagoon.bundle.folder import PolicyBundle, check_description, check_robot, load, write_bundle
 from lagoon.bundle.golden import Golden
 from lagoon.bundle.ports import Port, input_ports, output_ports
 
@@ -16,6 +16,7 @@ __all__ = [
     "Golden",
     "PolicyBundle",
     "Port",
+    "check_description",
     "check_robot",
     "input_ports",
     "load",

@@ -204,7 +204,11 @@ class BundleInfo:
 
     def segment_at(self, tick: int) -> str:
         """Name of the stretch that a control tick falls into; the last one after the end."""
-        return self.segment_names[int(np.searchsorted(self.segment_starts, tick, side="right")) - 1]
+        return self.segment_names[self.segment_index(tick)]
+
+    def segment_index(self, tick: int) -> int:
+        """Index of that stretch."""
+        return int(np.searchsorted(self.segment_starts, tick, side="right")) - 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, the content of bundle.yaml and of the ONNX metadata."""

@@ -65,6 +65,12 @@ def _check_port(kind: str, found: Any, port: Port, source: str) -> None:
         )
 
 
+def external_weights(model: Any) -> list[str]:
+    """Names of the weights of an onnx.ModelProto that lie in another file."""
+    onnx = require("onnx", extra="deploy")
+    return [t.name for t in model.graph.initializer if t.data_location == onnx.TensorProto.EXTERNAL]
+
+
 def with_metadata(onnx_bytes: bytes, info: BundleInfo) -> bytes:
     """Return the graph with the facts in its metadata_props.
 
@@ -76,8 +82,7 @@ def with_metadata(onnx_bytes: bytes, info: BundleInfo) -> bytes:
         model = onnx.load_model_from_string(onnx_bytes)
     except Exception as error:  # protobuf's DecodeError is not importable without protobuf internals.
         raise CorruptFileError(f"The exported graph is not an ONNX model ({error}).") from error
-    outside = [t.name for t in model.graph.initializer if t.data_location == onnx.TensorProto.EXTERNAL]
-    if outside:
+    if outside := external_weights(model):
         raise CorruptFileError(
             f"The exported graph keeps {len(outside)} weights in another file (first: {outside[0]}); a bundle "
             "needs them inside policy.onnx. Export with external_data=False."

@@ -32,8 +32,11 @@ def load_target(call: Call) -> tuple[PolicyBundle, RobotSpec]:
     if not _is_bundle(folder):
         skill = find_skill(call.text, Path(call.config.skills_dir), call.config.robot)
         return bundle_of(skill), load_robot(skill.robot)
-    robot = load_robot(call.config.robot or bundle.load(folder).robot)
-    return bundle.load(folder, robot), robot
+    found = bundle.load(folder)
+    robot = load_robot(call.config.robot or found.robot)
+    bundle.check_robot(found, robot)
+    bundle.check_description(found, robot)
+    return found, robot
 
 
 def named(call: Call) -> str:

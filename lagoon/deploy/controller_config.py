@@ -18,6 +18,16 @@ def _bound(default: float, ceiling: float) -> Any:
     return field(default=default, metadata={"ceiling": ceiling})
 
 
+def _is_largest(item: Any) -> bool:
+    """True for a number that is a largest value; those of the battery are smallest ones."""
+    return item.metadata["ceiling"] >= item.default
+
+
+def _wider(item: Any, value: Any, than: Any) -> bool:
+    """True if a guard's number is wider than another value of it."""
+    return value > than if _is_largest(item) else value < than
+
+
 @dataclass(frozen=True)
 class GuardConfig:
     """When the controller gives up and goes to damping. docs/deploy.md has one row for each guard."""
@@ -73,9 +83,8 @@ class GuardConfig:
             value, ceiling = getattr(self, item.name), item.metadata["ceiling"]
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
                 raise self._bad(item.name, "a finite number; a guard has no 'off'")
-            beyond = value > ceiling if ceiling >= item.default else value < ceiling
-            if value <= 0 or beyond:
-                side = "more than 0 and at most" if ceiling >= item.default else "at least"
+            if value <= 0 or _wider(item, value, ceiling):
+                side = "more than 0 and at most" if _is_largest(item) else "at least"
                 raise self._bad(item.name, f"{side} {ceiling:g} (default {item.default:g}); a guard has no 'off'")
 
     def widened(self) -> dict[str, tuple[float, float]]:
@@ -83,7 +92,7 @@ class GuardConfig:
         found = {}
         for item in fields(self):
             value, default = getattr(self, item.name), item.default
-            if value > default if item.metadata["ceiling"] >= default else value < default:
+            if _wider(item, value, default):
                 found[item.name] = (value, default)
         return found
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lagoon.bundle.graph import METADATA_KEY
+from lagoon.bundle.graph import METADATA_KEY, external_weights
 from lagoon.errors import BadInputError, CorruptFileError, require
 from lagoon.robot import RobotSpec, known_robots, load_robot
 
@@ -114,8 +114,7 @@ def inspect(path: Path) -> Findings:
     outputs = {port.name: _shape(port) for port in graph.output}
     metadata = {entry.key: entry.value for entry in model.metadata_props}
     doubts: list[Doubt] = []
-    outside = [t.name for t in graph.initializer if t.data_location == onnx.TensorProto.EXTERNAL]
-    if outside:
+    if outside := external_weights(model):
         doubts.append(Doubt("weights", f"{len(outside)} of them lie in another file, which must travel with this one"))
     facts, used = _facts(metadata, doubts)
     robots = _robots_of(facts, doubts)

@@ -75,7 +75,7 @@ class SkillSequence:
 
 
 class StandUpFor:
-    """Asks a robot to stand up as soon as it can, and ends after some seconds; for timing and dry runs."""
+    """Asks a robot to stand up as soon as it can, and ends after some seconds; to time a loop."""
 
     def __init__(self, seconds: float) -> None:
         """Args: seconds: from its first call on [s]."""

@@ -17,7 +17,7 @@ from lagoon.deploy.recording.recorder import Recorder
 from lagoon.deploy.recording.replay import replay
 from lagoon.deploy.ros.messages import command_of
 from lagoon.deploy.sequence import SkillSequence
-from lagoon.deploy.transport.base import RobotState
+from lagoon.deploy.transport.base import COMMANDED, RobotState
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError
 
 QUICK = ControllerConfig(speed=4.0, min_seconds=0.1, wiggle_seconds=0.06, steady_seconds=0.3)
@@ -101,7 +101,7 @@ def test_standard_messages_with_names_and_the_command_as_a_driver_reads_it(run, 
     assert recorded.name.endswith("Z") and len(commands) == len(run[1])
     order = robot.joint_ids(robot.motor_names)
     for found, (_, command, _) in zip(commands, run[1], strict=True):
-        for name in bag.COMMAND:
+        for name in COMMANDED:
             np.testing.assert_array_equal(getattr(found, name), getattr(command, name)[order])
 
 

@@ -76,7 +76,6 @@ class Controller:
         self._last_now: float | None = None
         self._stand_since = 0.0
         self._events: deque[Event] = deque(maxlen=MAX_EVENTS)
-        self._told_widened = False
 
     @property
     def skills(self) -> tuple[str, ...]:
@@ -137,7 +136,8 @@ class Controller:
         trip = self._states.observe(state, now)
         if not np.isfinite(now):
             now = self._last_now or 0.0  # What follows is damping; its event needs a time.
-        self._tell_widened(now)
+        if self._last_now is None:
+            self._tell_widened(now)
         if self._states.state is not None:
             self._last_pos = self._states.state.joint_pos
         dt = 0.0 if self._last_now is None else max(0.0, now - self._last_now)
@@ -159,11 +159,10 @@ class Controller:
     # Modes -------------------------------------------------------------------------------------------
 
     def _active(self, state: RobotState, now: float, dt: float) -> MotorCommand:
-        tilt = angle(up_b(state.imu_quat), UP)
-        if self.mode is not Mode.POLICY and tilt > self.config.guards.tilt_margin:
-            limit = self.config.guards.tilt_margin
-            text = f"The trunk is tilted by {tilt:.2f} rad in '{self.mode.value}'; the limit is {limit:g}."
-            return self._trip(Trip("tilt", text, {"error": tilt, "limit": limit}), now)
+        # While a skill runs, its own envelope judges the tilt.
+        trip = None if self.mode is Mode.POLICY else self._tilted(state)
+        if trip is not None:
+            return self._trip(trip, now)
         wanted = self.robot.default_joint_pos if self._activity is None else self._activity.step(state, now)
         if isinstance(wanted, Trip):
             return self._trip(wanted, now)
@@ -180,6 +179,13 @@ class Controller:
         self._advance(now)
         return self._sent
 
+    def _tilted(self, state: RobotState) -> Trip | None:
+        tilt, limit = angle(up_b(state.imu_quat), UP), self.config.guards.tilt_margin
+        if tilt <= limit:
+            return None
+        text = f"The trunk is tilted by {tilt:.2f} rad in '{self.mode.value}'; the limit is {limit:g}."
+        return Trip("tilt", text, {"error": tilt, "limit": limit})
+
     def _advance(self, now: float) -> None:
         """Go on to the next mode when the present one is done."""
         activity = self._activity
@@ -189,7 +195,7 @@ class Controller:
         elif activity is not None and activity.done:
             if self.mode is Mode.SIT_DOWN:
                 self._enter(Mode.DAMPING, now, "The robot lies.")
-                self._sent = self._damping()
+                self._damping()
             else:
                 self._stand_since = now
                 self._enter(Mode.STAND, now, "The robot stands.")
@@ -337,9 +343,6 @@ class Controller:
         self._events.append(Event(now, kind, self.mode, text, guard, values or {}))
 
     def _tell_widened(self, now: float) -> None:
-        if self._told_widened:
-            return
-        self._told_widened = True
         for name, (value, default) in self.config.guards.widened().items():
             text = f"The guard number {name} is {value:g}, wider than its default {default:g}."
             self._tell(Kind.WARNING, text, now, name, {"value": value, "default": default})

@@ -33,8 +33,6 @@ class Envelope:
     def __init__(self, bundle: PolicyBundle) -> None:
         """Args: bundle: a loaded one."""
         self._bundle = bundle
-        self.is_exact = bundle.up_b is not None
-        """False for a bundle without the directions: then only too much tilt is seen."""
 
     def error(self, tick: int, measured_up_b: Array) -> float:
         """How far gravity is from where it may be [rad]; 0 while a weaker test is content."""
@@ -48,4 +46,4 @@ class Envelope:
         bundle = self._bundle
         if bundle.up_b is not None:
             return angle(UP, bundle.up_b[min(tick, bundle.num_steps - 1)])
-        return bundle.max_tilt[int(np.searchsorted(bundle.segment_starts, tick, side="right")) - 1]
+        return bundle.max_tilt[bundle.segment_index(tick)]

@@ -33,7 +33,7 @@ class Kind(StrEnum):
     REFUSED = "refused"
     """A request had no effect; the reason says what to do first."""
     WARNING = "warning"
-    """A guard is wider than its default, a limiter worked, a stop waits."""
+    """A guard is wider than its default, or a stop waits until the robot is near level."""
 
 
 @dataclass(frozen=True)

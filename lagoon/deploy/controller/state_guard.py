@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from lagoon.deploy.controller_config import GuardConfig
-from lagoon.deploy.transport.base import Array, RobotState
+from lagoon.deploy.runtime import NORM_TOLERANCE
+from lagoon.deploy.transport.base import MEASURED, Array, RobotState
 from lagoon.robot import RobotSpec
 
-NORM_TOLERANCE = 0.05
-"""Allowed distance of a quaternion's norm from 1; beyond it the value is no orientation."""
 SAMPLES = 3
 """New states in a row that must agree before a noisy number counts."""
 CLOCK_DRIFT = 2e-4
@@ -48,7 +47,7 @@ class StateGuard:
         self.forget()
 
     def forget(self) -> None:
-        """Start comparing afresh: after a start, a reset, or a clock that was set while the robot lay still."""
+        """Start comparing afresh: at the start, and after one of the two clocks has jumped."""
         self._state: RobotState | None = None
         self._received = self._changed = 0.0
         self._waiting_since: float | None = None
@@ -97,7 +96,7 @@ class StateGuard:
     def _numbers(self, state: RobotState) -> Trip | None:
         """Shapes and finiteness; nothing else may be computed from a state before this."""
         joints = self.robot.num_joints
-        wanted = {"joint_pos": joints, "joint_vel": joints, "imu_quat": 4, "imu_ang_vel": 3}
+        wanted: dict[str, int] = dict(zip(MEASURED, (joints, joints, 4, 3), strict=True))
         for name in ("joint_torque", "motor_temperature"):
             if getattr(state, name) is not None:
                 wanted[name] = joints
@@ -140,10 +139,7 @@ class StateGuard:
             self.forget()
             way = f"went back by {-step:.3f} s" if step < 0.0 else f"moved by {step:.3f} s in {waited:.3f} s"
             return Trip("clock", f"The robot's clock {way}.", {"step_s": step, "waited_s": waited})
-        frozen = all(
-            np.array_equal(getattr(state, name), getattr(last, name))
-            for name in ("joint_pos", "joint_vel", "imu_quat", "imu_ang_vel")
-        )
+        frozen = all(np.array_equal(getattr(state, name), getattr(last, name)) for name in MEASURED)
         self._state, self._received = state, now
         if not frozen:
             self._changed = now

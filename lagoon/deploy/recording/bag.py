@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 
 from lagoon.deploy.controller import Mode
 from lagoon.deploy.recording.messages import MessageMaker
-from lagoon.deploy.ros.messages import COLUMNS
-from lagoon.errors import BadInputError, CorruptFileError, LagoonError, MissingExtraError, install_line
+from lagoon.deploy.ros.messages import COLUMNS, seconds
+from lagoon.deploy.transport.base import COMMANDED, MEASURED
+from lagoon.errors import BadInputError, CorruptFileError, LagoonError, require
 
 FORMAT = 1
 """Version of the topics and of what they mean."""
 MODES = tuple(mode.value for mode in Mode)
 """A step's mode is an index into this."""
-STATE = ("joint_pos", "joint_vel", "joint_torque", "imu_quat", "imu_ang_vel")
-COMMAND = ("joint_pos", "joint_vel", "kp", "kd", "torque")
+STATE = (*MEASURED, "joint_torque")
 JOINTS, IMU, MOTORS = "/joint_states", "/imu/data", "/motor_command"
 STATUS, TARGET, ABOUT = "/lagoon/status", "/lagoon/policy_target", "/lagoon/recording"
 TYPES = {
@@ -55,7 +55,7 @@ def step_type(joints: int) -> np.dtype[Any]:
             *[(name, "f8", (joints,)) for name in ("joint_pos", "joint_vel", "joint_torque")],
             ("imu_quat", "f8", (4,)),
             ("imu_ang_vel", "f8", (3,)),
-            *[(f"command_{name}", "f8", (joints,)) for name in COMMAND],
+            *[(f"command_{name}", "f8", (joints,)) for name in COMMANDED],
             ("mode", "u1"),
             ("skill", "i2"),
             ("ticks", "i4"),
@@ -90,16 +90,6 @@ def is_available() -> bool:
     return importlib.util.find_spec("rosbags") is not None
 
 
-def need_rosbags() -> None:
-    """Refuse to go on without the extra ``bag``.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
-    if not is_available():
-        raise MissingExtraError(f"Bags need the package 'rosbags'. Install it with: {install_line('bag')}")
-
-
 def write_bag(path: Path, info: dict[str, Any], steps: NDArray[Any]) -> None:
     """Write a bag whole or not at all.
 
@@ -112,7 +102,7 @@ def write_bag(path: Path, info: dict[str, Any], steps: NDArray[Any]) -> None:
         LagoonError: it could not be written.
         MissingExtraError: rosbags is not installed.
     """
-    need_rosbags()
+    require("rosbags", extra="bag")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=".recording.", dir=path.parent))
@@ -150,7 +140,7 @@ def _write(path: Path, info: dict[str, Any], steps: NDArray[Any]) -> None:
                 effort = torque if np.isfinite(torque).any() else torque[:0]
                 put(JOINTS, ns, make.joints(row["stamp"], row["joint_pos"], row["joint_vel"], effort))
                 put(IMU, ns, make.imu(row["stamp"], row["imu_quat"], row["imu_ang_vel"]))
-            put(MOTORS, ns, make.command(ns, np.stack([row[f"command_{name}"] for name in COMMAND], axis=1)))
+            put(MOTORS, ns, make.command(ns, np.stack([row[f"command_{name}"] for name in COMMANDED], axis=1)))
             skill = skills[row["skill"]] if row["skill"] >= 0 else ""
             status = {"mode": MODES[row["mode"]], "skill": skill, "ticks": int(row["ticks"])}
             if json.dumps(status) != told:
@@ -175,7 +165,7 @@ def read_bag(path: Path) -> tuple[dict[str, Any], NDArray[Any]]:
         CorruptFileError: it is damaged.
         MissingExtraError: rosbags is not installed.
     """
-    need_rosbags()
+    require("rosbags", extra="bag")
     if not path.exists():
         raise BadInputError(f"There is no bag {path}. 'lagoon deploy run' writes them into recordings/ of the skill.")
     try:
@@ -235,7 +225,7 @@ def _steps(messages: dict[int, dict[str, Any]]) -> tuple[dict[str, Any], NDArray
             joints, imu = group[JOINTS], group[IMU]
             if list(joints.name) != names:
                 raise ValueError("the joints of its messages are not in the recording's order.")
-            row["has_state"], row["stamp"] = True, joints.header.stamp.sec + 1e-9 * joints.header.stamp.nanosec
+            row["has_state"], row["stamp"] = True, seconds(joints.header.stamp)
             row["joint_pos"], row["joint_vel"] = joints.position, joints.velocity
             row["joint_torque"] = joints.effort if len(joints.effort) else np.nan
             q, w = imu.orientation, imu.angular_velocity
@@ -244,7 +234,7 @@ def _steps(messages: dict[int, dict[str, Any]]) -> tuple[dict[str, Any], NDArray
         if command.layout.dim[0].label.split(",") != names:
             raise ValueError("the joints of its commands are not in the recording's order.")
         table = command.data[command.layout.data_offset :].reshape(len(names), len(COLUMNS))
-        for name, values in zip(COMMAND, table.T, strict=True):
+        for name, values in zip(COMMANDED, table.T, strict=True):
             row[f"command_{name}"] = values
         if STATUS in group:
             status = json.loads(group[STATUS].data)

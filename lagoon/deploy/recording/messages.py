@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lagoon.deploy.ros.messages import COLUMNS, STAMP
+from lagoon.deploy.ros.messages import STAMP, dimensions
 
 
 class MessageMaker:
@@ -27,12 +27,8 @@ class MessageMaker:
         self._quat, self._vector = kind("geometry_msgs/msg/Quaternion"), kind("geometry_msgs/msg/Vector3")
         self._table, self._string = kind("std_msgs/msg/Float64MultiArray"), kind("std_msgs/msg/String")
         dimension, layout = kind("std_msgs/msg/MultiArrayDimension"), kind("std_msgs/msg/MultiArrayLayout")
-        rows, columns = len(names), len(COLUMNS)
-        dims = [
-            dimension(label=",".join(names), size=rows, stride=rows * columns),
-            dimension(label=",".join(COLUMNS), size=columns, stride=columns),
-        ]
-        self._names, self._layout = list(names), layout(dim=dims, data_offset=STAMP)
+        self._names = list(names)
+        self._layout = layout(dim=dimensions(dimension, names), data_offset=STAMP)
         # A covariance of zeros means unknown; -1 in front means that there is no such measurement.
         self._unknown, self._none = np.zeros(9), np.array([-1.0, *[0.0] * 8])
 

@@ -21,7 +21,7 @@ from lagoon.bundle import PolicyBundle
 from lagoon.deploy.check_report import bundle_sha256
 from lagoon.deploy.controller import Controller, Mode
 from lagoon.deploy.recording.bag import FORMAT, MODES, step_type, write_bag
-from lagoon.deploy.transport.base import MotorCommand, RobotState
+from lagoon.deploy.transport.base import COMMANDED, MEASURED, MotorCommand, RobotState
 from lagoon.errors import BadInputError
 
 LONGEST = 1e9
@@ -58,11 +58,6 @@ class Recorder:
         self._first: tuple[float, int] | None = None
         self._last_ns, self._was_running = 0, False
 
-    @property
-    def steps(self) -> int:
-        """Steps seen so far."""
-        return self._count
-
     def __call__(self, state: RobotState | None, command: MotorCommand, now: float) -> None:
         """Copy one step; never raises for what it holds."""
         if self._first is None and np.isfinite(now):
@@ -75,7 +70,7 @@ class Recorder:
         self._last_ns = max(self._last_ns + 1, begin + round(1e9 * passed))
         row["ns"] = self._last_ns
         row["has_state"] = state is not None and _copy_state(row, state)
-        for name in ("joint_pos", "joint_vel", "kp", "kd", "torque"):
+        for name in COMMANDED:
             row[f"command_{name}"] = getattr(command, name)
         mode, skill = self._controller.mode, self._controller.skill
         row["mode"] = MODES.index(mode.value)
@@ -88,7 +83,8 @@ class Recorder:
             before = self._ticks if self._was_running else 0
             row["ticks"] = self._ticks = runner.tick
             row["ticked"] = runner.tick > before
-            row["target"] = np.clip(runner.unclipped[0], runner.bundle.joint_lower, runner.bundle.joint_upper)
+            if row["ticked"]:
+                row["target"] = np.clip(runner.unclipped[0], runner.bundle.joint_lower, runner.bundle.joint_upper)
         self._was_running = running
 
     def save(self, folder: Path) -> Path | None:
@@ -110,7 +106,7 @@ def _copy_state(row: Any, state: RobotState) -> bool:
     """True if the four measurements that a policy reads could be copied."""
     try:
         row["stamp"] = state.time
-        for name in ("joint_pos", "joint_vel", "imu_quat", "imu_ang_vel"):
+        for name in MEASURED:
             row[name] = getattr(state, name)
         row["joint_torque"] = np.nan if state.joint_torque is None else state.joint_torque
     except BAD_STATE:

@@ -17,6 +17,7 @@ from lagoon.bundle import PolicyBundle
 from lagoon.deploy.check_report import bundle_sha256
 from lagoon.deploy.recording.bag import read_bag
 from lagoon.deploy.runtime import PolicyRunner
+from lagoon.deploy.transport.base import MEASURED
 from lagoon.errors import BadInputError, CorruptFileError
 
 
@@ -123,7 +124,7 @@ def _compare(
         if steps["ticks"][k] != tick + 1 or newest[k] < 0:
             raise CorruptFileError(f"The bag {path} lacks tick {tick} of '{bundle.command}', or the state before it.")
         state, target = steps[newest[k]], steps["target"][k]
-        sensors = (state[name] for name in ("joint_pos", "joint_vel", "imu_quat", "imu_ang_vel"))
+        sensors = (state[name] for name in MEASURED)
         found = np.ravel(runner.step_all(*sensors))
         # A target that is no number differs by more than any other.
         difference = np.where(np.isfinite(target), np.abs(found - target), np.inf)

@@ -1,7 +1,7 @@
 """Standard ROS messages to a robot's state, and a motor command to one standard message.
 
 What enters: JointState, Imu, BatteryState; MotorCommand. What leaves: RobotState in the robot's joint order;
-Float64MultiArray. Joints are found by name, and x, y, z, w becomes w, x, y, z here and nowhere else.
+Float64MultiArray. Joints are found by name, and x, y, z, w becomes w, x, y, z.
 Message objects are only filled and read, so that this file needs no ROS.
 
 A motor command is one message, since gains that came a message later than their target would move the robot.
@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from lagoon.deploy.transport.base import Array, MotorCommand, RobotState
+from lagoon.deploy.transport.base import COMMANDED, Array, MotorCommand, RobotState
 from lagoon.errors import LagoonError
 
 COLUMNS = ("position", "velocity", "kp", "kd", "torque")
+"""Labels of the columns; their values are COMMANDED of a MotorCommand."""
 STAMP = 2
 """Numbers in front of the table: seconds and nanoseconds."""
 
@@ -106,20 +107,24 @@ def state_of(joints: JointReader, joint_msg: Any, imu_msg: Any, battery_msg: Any
     )
 
 
-def label(msg: Any, dimension: Any, joint_names: Sequence[str]) -> None:
-    """Write a motor command's layout into an empty Float64MultiArray, once; ``dimension`` is MultiArrayDimension."""
+def dimensions(dimension: Any, joint_names: Sequence[str]) -> list[Any]:
+    """Labelled rows and columns of a motor command; ``dimension`` is a class MultiArrayDimension."""
     rows, columns = len(joint_names), len(COLUMNS)
-    msg.layout.dim = [
+    return [
         dimension(label=",".join(joint_names), size=rows, stride=rows * columns),
         dimension(label=",".join(COLUMNS), size=columns, stride=columns),
     ]
+
+
+def label(msg: Any, dimension: Any, joint_names: Sequence[str]) -> None:
+    """Write a motor command's layout into an empty Float64MultiArray, once; ``dimension`` is MultiArrayDimension."""
+    msg.layout.dim = dimensions(dimension, joint_names)
     msg.layout.data_offset = STAMP
 
 
 def fill(msg: Any, command: MotorCommand, nanoseconds: int) -> None:
     """Write a command into a message that ``label`` has prepared."""
-    columns = (command.joint_pos, command.joint_vel, command.kp, command.kd, command.torque)
-    table = np.stack(columns, axis=1).ravel()
+    table = np.stack([getattr(command, name) for name in COMMANDED], axis=1).ravel()
     msg.data = array.array("d", (*divmod(nanoseconds, 1_000_000_000), *table.tolist()))
 
 
@@ -150,5 +155,5 @@ def command_of(msg: Any, joint_names: Sequence[str]) -> tuple[MotorCommand, floa
     if not np.isfinite(data).all():
         raise BadRosMessageError("A motor command holds a number that is not finite.")
     table = data[STAMP:].reshape(len(names), len(COLUMNS))[[names.index(name) for name in joint_names]]
-    pos, vel, kp, kd, torque = table.T.copy()
-    return MotorCommand(joint_pos=pos, joint_vel=vel, kp=kp, kd=kd, torque=torque), data[0] + 1e-9 * data[1]
+    command = MotorCommand(**dict(zip(COMMANDED, table.T.copy(), strict=True)))
+    return command, data[0] + 1e-9 * data[1]

@@ -19,11 +19,10 @@ from rclpy.parameter import Parameter
 
 from lagoon.bundle import PolicyBundle, load
 from lagoon.deploy.controller import ControllerConfig, GuardConfig
-from lagoon.deploy.recording.bag import need_rosbags
 from lagoon.deploy.recording.recorder import check_folder
 from lagoon.deploy.ros.desk import JoyConfig
 from lagoon.deploy.unitree.config import UnitreeConfig
-from lagoon.errors import BadInputError
+from lagoon.errors import BadInputError, require
 
 Config = TypeVar("Config")
 DYNAMIC = ("skill",)
@@ -105,7 +104,7 @@ def check_record(node: LifecycleNode) -> None:
     if not 1.0 <= seconds <= 7200.0:
         raise BadInputError(f"Parameter record_seconds is {seconds:g}; expected 1 to 7200.")
     if folder:
-        need_rosbags()
+        require("rosbags", extra="bag")
         check_folder(Path(folder).expanduser())
 
 

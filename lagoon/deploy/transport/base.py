@@ -6,7 +6,7 @@ A transport converts motor order, quaternion order and units of its own messages
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -41,6 +41,10 @@ class RobotState:
     """Who else writes to the command channel, as far as the link can see it; anything here trips a guard."""
 
 
+MEASURED = ("joint_pos", "joint_vel", "imu_quat", "imu_ang_vel")
+"""Fields of a RobotState that every link carries and every policy reads."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MotorCommand:
     """What each joint controller shall do; torque = kp (joint_pos - q) + kd (joint_vel - dq) + torque."""
@@ -72,6 +76,10 @@ class MotorCommand:
             kd=np.full(len(joint_pos), float(kd)),
             torque=zeros,
         )
+
+
+COMMANDED = tuple(item.name for item in fields(MotorCommand))
+"""Fields of a MotorCommand; a message or a record of one has its columns in this order."""
 
 
 @runtime_checkable
