@@ -57,6 +57,16 @@ class Leg:
         """Thigh joint to foot centre with the leg straight [m]; joint limits may forbid a straight leg."""
         return self.thigh_length + float(np.linalg.norm(self.foot_offset))
 
+    def foot_in_thigh(self, calf: Array | float) -> Array:
+        """Return the foot centre in the thigh's frame (..., 3) [m]; both joints turn about +Y.
+
+        Args:
+            calf: (...) angle of the calf joint [rad].
+        """
+        x, y, z = self.foot_offset
+        cos, sin = np.cos(calf), np.sin(calf)
+        return np.stack([cos * x + sin * z, np.full_like(cos, y), cos * z - sin * x], axis=-1) + self.calf_offset
+
     @property
     def is_front(self) -> bool:
         """True for FL and FR."""
@@ -78,7 +88,9 @@ class RobotSpec:
     motor_names: tuple[str, ...]
     """(J,) joint names in the order of the robot's motor bus and of the actuators in robot.xml."""
     motor_sign: Array
-    """(J,) angle on the motor bus = motor_sign * angle here; -1 where the motor turns the other way."""
+    """(J,) -1 where the motor turns the other way; angle on the motor bus = motor_sign * angle here + motor_offset."""
+    motor_offset: Array
+    """(J,) angle on the motor bus where the joint is at zero [rad]."""
     joint_lower: Array
     """(J,) lower position limits [rad]."""
     joint_upper: Array
@@ -198,11 +210,16 @@ def read_robot(folder: Path) -> RobotSpec:
     )
     if set(raw["motors"]) != set(names):
         raise BadInputError(f"{folder / 'robot.yaml'}: 'motors' and 'joints' must hold the same names.")
+    motor_sign = per_joint("motor_sign", default=1.0)
+    odd = [f"{joint} ({sign:g})" for joint, sign in zip(names, motor_sign, strict=True) if abs(sign) != 1.0]
+    if odd:
+        raise BadInputError(f"{folder / 'robot.yaml'}: motor_sign must be 1 or -1, not so for {', '.join(odd)}.")
     return RobotSpec(
         name=name,
         joint_names=names,
         motor_names=tuple(raw["motors"]),
-        motor_sign=per_joint("motor_sign", default=1.0),
+        motor_sign=motor_sign,
+        motor_offset=per_joint("motor_offset", default=0.0),
         joint_lower=per_joint("lower"),
         joint_upper=per_joint("upper"),
         joint_vel_limit=per_joint("velocity"),

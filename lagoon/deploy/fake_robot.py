@@ -9,7 +9,7 @@ caller's; nothing sleeps here.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import mujoco
 import numpy as np
@@ -119,7 +119,7 @@ class FakeRobot:
         self._at = Addresses.of(self.model, robot)
         self._motors = robot.joint_ids(robot.motor_names)
         """(M,) index in the joint order of each motor."""
-        self._sign = robot.motor_sign[self._motors]
+        self._sign, self._zero = robot.motor_sign[self._motors], robot.motor_offset[self._motors]
         self._actuators = self._at.actuator[self._motors]
         self._rng = np.random.default_rng(seed)
         c = self.config
@@ -191,7 +191,7 @@ class FakeRobot:
         faults = self.faults
         if faults.freeze and self._last_sent is not None:
             old = self._last_sent
-            state = WireState(**{**vars(old), "time": self._time + self._boot + faults.clock_offset})
+            state = replace(old, time=self._time + self._boot + faults.clock_offset)
         else:
             state = self._measure()
         self._last_sent = state
@@ -205,7 +205,7 @@ class FakeRobot:
         dq = data.qvel[self._at.joint_dof] + rng.normal(0.0, c.joint_vel_noise, joints)
         wobble = quat_mul(self._mounting, quat_from_rotvec(rng.normal(0.0, c.tilt_noise, 3)))
         fields = {
-            "q": self._sign * q[self._motors],
+            "q": self._sign * q[self._motors] + self._zero,
             "dq": self._sign * dq[self._motors],
             "tau": self._sign * data.actuator_force[self._actuators],
             "temperature": np.array([faults.heat.get(name, 35.0) for name in self.robot.motor_names]),
@@ -231,7 +231,7 @@ class FakeRobot:
         kp, kd = c.kp[order] * faults.gain_scale, c.kd[order] * faults.gain_scale
         sign = self._sign * np.array([-1.0 if name in faults.reverse else 1.0 for name in self.robot.motor_names])
         works = np.array([0.0 if name in faults.stuck else 1.0 for name in self.robot.motor_names])
-        push = kp * c.q[order] * sign + kd * c.dq[order] * sign + c.tau[order] * sign
+        push = kp * (c.q[order] - self._zero) * sign + kd * c.dq[order] * sign + c.tau[order] * sign
         self._drive(push * works, kp * works, kd * works)
 
     def _wiring(self) -> np.ndarray:

@@ -30,13 +30,8 @@ def longest_leg(robot: RobotSpec, leg: Leg) -> float:
     The Go2's knee cannot straighten (its upper limit is -0.838 rad), so this is 0.389 m, not 0.426 m.
     """
     j = robot.joint_names.index(leg.calf_joint)
-    x, y, z = leg.foot_offset
-    knee_x, knee_y, knee_z = leg.calf_offset
     angles = np.linspace(robot.joint_lower[j], robot.joint_upper[j], 181)
-    # The calf turns about the leg's y axis; the foot in the thigh frame is calf_offset + Ry(q) foot_offset.
-    foot_x = np.cos(angles) * x + np.sin(angles) * z + knee_x
-    foot_z = -np.sin(angles) * x + np.cos(angles) * z + knee_z
-    return float(np.sqrt(foot_x**2 + (y + knee_y) ** 2 + foot_z**2).max())
+    return float(np.linalg.norm(leg.foot_in_thigh(angles), axis=-1).max())
 
 
 def fit(body: Body, robot: RobotSpec, config: RetargetConfig, upright: bool) -> Scales:

@@ -26,22 +26,26 @@ def test_it_lies_level_with_folded_legs_and_stays_so(fake):
     assert np.abs(fake.truth()[0] - pos).max() < 0.02
 
 
-def test_its_wire_has_the_motors_order_and_signs(robot):
-    turned = dataclasses.replace(robot, motor_sign=np.where(np.arange(12) == 4, -1.0, 1.0))
+def test_its_wire_has_the_motors_order_signs_and_zeros(robot):
+    turned = dataclasses.replace(
+        robot,
+        motor_sign=np.where(np.arange(12) == 4, -1.0, 1.0),
+        motor_offset=np.where(np.arange(12) == 7, 0.4, 0.0),
+    )
     fake = FakeRobot(turned, FakeRobotConfig.perfect())
     fake.model.opt.gravity[:] = 0.0
     state, joints = fake.receive(), fake.truth()[2]
     assert state is not None
     for m, name in enumerate(robot.motor_names):
         j = robot.joint_names.index(name)
-        assert state.q[m] == pytest.approx((-1.0 if j == 4 else 1.0) * joints[j], abs=1e-6)
+        assert state.q[m] == pytest.approx((-joints[j] if j == 4 else joints[j]) + (0.4 if j == 7 else 0.0), abs=1e-6)
     # FR_thigh is motor 1 and joint 4; more angle on its bus is less angle of the joint.
     target = state.q + np.where(np.arange(12) == 1, 0.3, 0.0)
     for _ in range(60):
         fake.send(command(robot, q=target, kp=np.full(12, 60.0), kd=np.full(12, 2.0)))
         fake.advance(fake.time + 0.005)
     moved = fake.truth()[2] - joints
-    assert moved[4] < -0.1 and np.abs(moved).argmax() == 4
+    assert moved[4] < -0.1 and np.abs(moved).argmax() == 4 and abs(moved[7]) < 0.02
 
 
 def test_messages_take_their_time_and_some_are_lost(robot):

@@ -27,11 +27,8 @@ def folded_posture(robot: RobotSpec) -> Array:
         pose[hip] = np.clip(0.0, robot.joint_lower[hip], robot.joint_upper[hip])
         bends_back = robot.default_joint_pos[calf] < 0.0
         pose[calf] = robot.joint_lower[calf] + FOLD_MARGIN if bends_back else robot.joint_upper[calf] - FOLD_MARGIN
-        # Foot in the thigh's frame; both joints turn about +Y.
-        x, _, z = leg.foot_offset
-        cos, sin = np.cos(pose[calf]), np.sin(pose[calf])
-        foot_x, foot_z = leg.calf_offset[0] + cos * x + sin * z, leg.calf_offset[2] - sin * x + cos * z
-        pose[thigh] = np.clip(np.arctan2(foot_x, -foot_z), robot.joint_lower[thigh], robot.joint_upper[thigh])
+        x, _, z = leg.foot_in_thigh(pose[calf])
+        pose[thigh] = np.clip(np.arctan2(x, -z), robot.joint_lower[thigh], robot.joint_upper[thigh])
     return pose
 
 

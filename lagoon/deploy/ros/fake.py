@@ -27,6 +27,7 @@ from lagoon.deploy.config import FakeRobotConfig
 from lagoon.deploy.fake_robot import FakeRobot, WireCommand
 from lagoon.deploy.ros.link import COMMAND_TOPIC, NEWEST
 from lagoon.deploy.ros.messages import BadRosMessageError, command_of
+from lagoon.deploy.transport.motors import MotorMap
 from lagoon.robot import load_robot
 
 PERIOD_NS = 5_000_000
@@ -42,7 +43,7 @@ class FakeGo2(Node):
     def __init__(self, fake: FakeRobot, patience: float = PATIENCE, **kwargs: Any) -> None:
         """Args: fake: the robot; patience: see PATIENCE; kwargs: those of Node."""
         super().__init__("fake_go2", **kwargs)
-        self.fake, self._patience = fake, patience
+        self.fake, self._patience, self._motors = fake, patience, MotorMap.of(fake.robot)
         self.time_ns = 0
         self.obeyed, self.refused = 0, 0
         """Motor commands taken, and those that could not be read."""
@@ -56,16 +57,15 @@ class FakeGo2(Node):
 
     def _on_command(self, msg: Float64MultiArray) -> None:
         try:
-            command, stamp = command_of(msg, self.fake.robot.motor_names)
+            command, stamp = command_of(msg, self.fake.robot.joint_names)
         except BadRosMessageError as error:
             self.refused += 1
             self.get_logger().error(str(error))
             return
         self.obeyed += 1
         self._answered_ns, self._in_step = max(self._answered_ns, round(stamp * 1e9)), True
-        self.fake.send(
-            WireCommand(q=command.joint_pos, dq=command.joint_vel, kp=command.kp, kd=command.kd, tau=command.torque)
-        )
+        c = self._motors.command(command)
+        self.fake.send(WireCommand(q=c.joint_pos, dq=c.joint_vel, kp=c.kp, kd=c.kd, tau=c.torque))
 
     def step(self) -> bool:
         """Go on by one period if it is time to; True if so."""
@@ -84,10 +84,12 @@ class FakeGo2(Node):
         stamp = Time(nanoseconds=self.time_ns).to_msg()
         if state is not None:
             measured = Time(nanoseconds=round(1e9 * state.time)).to_msg()
-            joints = JointState(name=list(robot.motor_names))
+            # Angles are those of the joints, as every driver tells them; the order is the bus's, as many do.
+            joints, motors = JointState(name=list(robot.motor_names)), self._motors
             joints.header.stamp = measured
-            joints.position, joints.velocity = state.q.tolist(), state.dq.tolist()
-            joints.effort = state.tau.tolist()
+            joints.position = motors.angles(state.q)[motors.joint_of].tolist()
+            joints.velocity = motors.turns(state.dq)[motors.joint_of].tolist()
+            joints.effort = motors.turns(state.tau)[motors.joint_of].tolist()
             imu: Any = Imu()
             imu.header.stamp, imu.header.frame_id = measured, robot.base_body
             w, x, y, z = state.quat.tolist()

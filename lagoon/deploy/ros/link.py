@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 from rclpy.clock import JumpThreshold
@@ -123,7 +124,7 @@ class RosLink:
                     self._complained = time.monotonic()
                     self._node.get_logger().error(str(error))
         if self._state is not None and self._state.other_publishers != self.others:
-            self._state = RobotState(**{**vars(self._state), "other_publishers": self.others})
+            self._state = replace(self._state, other_publishers=self.others)
         return self._state
 
     def write(self, command: MotorCommand) -> None:

@@ -1,4 +1,4 @@
-"""The link to a fake robot in the same process: its motor order to joint order and back.
+"""The link to a fake robot in the same process: motors to joints and back.
 
 What enters: a FakeRobot. What leaves: a Transport. With the virtual clock time passes as fast as it can be
 simulated and a run is the same every time; with the wall clock it passes as on a robot.
@@ -11,6 +11,7 @@ from typing import Literal
 
 from lagoon.deploy.fake_robot import FakeRobot, WireCommand
 from lagoon.deploy.transport.base import MotorCommand, RobotState
+from lagoon.deploy.transport.motors import MotorMap
 
 
 class InProcessTransport:
@@ -25,9 +26,7 @@ class InProcessTransport:
         self.joint_names = robot.joint_names
         self._wall = clock == "wall"
         self._origin = time.perf_counter() - fake.time
-        self._to_motor = robot.joint_ids(robot.motor_names)
-        self._to_joint = self._to_motor.argsort()
-        self._sign = robot.motor_sign
+        self._motors = MotorMap.of(robot)
 
     def now(self) -> float:
         """See Transport.now."""
@@ -47,31 +46,23 @@ class InProcessTransport:
         state = self.fake.receive()
         if state is None:
             return None
-        order, sign = self._to_joint, self._sign
+        motors = self._motors
         return RobotState(
             time=state.time,
-            joint_pos=sign * state.q[order],
-            joint_vel=sign * state.dq[order],
-            joint_torque=sign * state.tau[order],
+            joint_pos=motors.angles(state.q),
+            joint_vel=motors.turns(state.dq),
+            joint_torque=motors.turns(state.tau),
             imu_quat=state.quat,
             imu_ang_vel=state.gyro,
-            motor_temperature=state.temperature[order],
+            motor_temperature=motors.plain(state.temperature),
             battery=state.battery,
             other_publishers=self.fake.faults.other_publishers,
         )
 
     def write(self, command: MotorCommand) -> None:
         """See Transport.write."""
-        order, sign = self._to_motor, self._sign[self._to_motor]
-        self.fake.send(
-            WireCommand(
-                q=sign * command.joint_pos[order],
-                dq=sign * command.joint_vel[order],
-                kp=command.kp[order],
-                kd=command.kd[order],
-                tau=sign * command.torque[order],
-            )
-        )
+        c = self._motors.command(command)
+        self.fake.send(WireCommand(q=c.joint_pos, dq=c.joint_vel, kp=c.kp, kd=c.kd, tau=c.torque))
 
     def close(self) -> None:
         """See Transport.close; the robot goes on lying where it is."""

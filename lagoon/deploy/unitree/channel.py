@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from xml.sax.saxutils import quoteattr
 
 from lagoon.deploy.unitree.config import LOOPBACK
 from lagoon.errors import BadInputError, LagoonError, require
 
+End = TypeVar("End", "Writer", "Reader")
 _DOMAINS: dict[int, tuple[str, Any]] = {}
 _LOCK = threading.Lock()
 
@@ -61,18 +61,37 @@ class Writer:
         from cyclonedds.pub import DataWriter
         from cyclonedds.topic import Topic
 
-        self._writer = DataWriter(participant, Topic(participant, topic, idl_type))
+        self.topic = topic
+        self._writer: Any = DataWriter(participant, Topic(participant, topic, idl_type))
         self._writer.data_type = _Bytes
-        self._readers = self._writer.get_matched_subscriptions
 
-    def write(self, data: bytes) -> None:
-        """Hand a serialised sample on."""
-        self._writer.write(_Bytes(data))
+    def write(self, data: bytes, sent_ns: int | None = None) -> None:
+        """Hand a serialised sample on.
+
+        Args:
+            data: the sample.
+            sent_ns: its time stamp [ns since 1970]; now by default.
+
+        Raises:
+            LinkError: the link is closed, or the network does not take it.
+        """
+        from cyclonedds.core import DDSException
+
+        if self._writer is None:
+            raise LinkError(f"The link is closed; nothing is sent to {self.topic}.")
+        try:
+            self._writer.write(_Bytes(data), sent_ns)
+        except DDSException as error:
+            raise LinkError(f"Nothing could be sent to {self.topic} ({error}). Check the cable and: ip link") from error
 
     @property
     def num_readers(self) -> int:
         """Readers that have been found."""
-        return len(self._readers())
+        return len(self._writer.get_matched_subscriptions()) if self._writer is not None else 0
+
+    def close(self) -> None:
+        """Take the writer off the network."""
+        self._writer = None
 
 
 class Reader:
@@ -86,23 +105,31 @@ class Reader:
 
         own = [Policy.IgnoreLocal.Participant] if ignore_own else []
         qos = Qos(Policy.Reliability.BestEffort, Policy.History.KeepLast(depth), *own)
-        self._depth, self.topic = depth, topic
-        self._reader = DataReader(participant, Topic(participant, topic, idl_type), qos)
+        self._depth = depth
+        self._reader: Any = DataReader(participant, Topic(participant, topic, idl_type), qos)
         self._reader.topic.data_type = _Bytes
 
     def take(self) -> list[Sample]:
-        """Return what has arrived since the last call, oldest first."""
+        """Return what has arrived since the last call, oldest first; nothing once it is closed."""
+        if self._reader is None:
+            return []
         taken = [(item, item.sample_info) for item in self._reader.take(self._depth) if isinstance(item, _Bytes)]
         return [Sample(item.data, info.publication_handle, info.source_timestamp) for item, info in taken]
 
     def senders(self) -> dict[int, str]:
         """Writers of the topic that have been found, by handle; each with its participant's number."""
-        found = {}
-        for handle in self._reader.get_matched_publications():
-            data = self._reader.get_matched_publication_data(handle)
+        found, reader = {}, self._reader
+        if reader is None:
+            return found
+        for handle in reader.get_matched_publications():
+            data = reader.get_matched_publication_data(handle)
             if data is not None:
                 found[handle % 2**64] = f"participant {str(data.participant_key)[:18]}"
         return found
+
+    def close(self) -> None:
+        """Take the reader off the network."""
+        self._reader = None
 
 
 class Participant:
@@ -138,6 +165,7 @@ class Participant:
                     # Given here, the configuration also wins over CYCLONEDDS_URI.
                     _DOMAINS[domain] = (interface, Domain(domain, network_xml(interface)))
                 self._participant: Any = DomainParticipant(domain)
+                self._ends: list[Writer | Reader] = []
             except DDSException as error:
                 raise LinkError(
                     f"Cyclone DDS cannot use interface '{interface}' in domain {domain} ({error}). "
@@ -146,7 +174,7 @@ class Participant:
 
     def writer(self, topic: str, idl_type: type) -> Writer:
         """Return a writer of a topic."""
-        return Writer(self._participant, topic, idl_type)
+        return self._keep(Writer(self._participant, topic, idl_type))
 
     def reader(self, topic: str, idl_type: type, depth: int = 1, ignore_own: bool = False) -> Reader:
         """Return a reader of a topic.
@@ -157,23 +185,31 @@ class Participant:
             depth: samples kept until they are taken; newer ones push older ones out.
             ignore_own: leave out what this participant writes.
         """
-        return Reader(self._participant, topic, idl_type, depth, ignore_own)
+        return self._keep(Reader(self._participant, topic, idl_type, depth, ignore_own))
+
+    def _keep(self, end: End) -> End:
+        self._ends.append(end)
+        return end
+
+    def close(self) -> None:
+        """Leave the network with everything that was made here; may be called twice."""
+        for end in self._ends:
+            end.close()
+        self._ends, self._participant = [], None
 
 
-def network_xml(interface: str, peers: Sequence[str] = ("127.0.0.1",)) -> str:
-    """Return Cyclone DDS's configuration for one interface; the loopback one is told its peers and never multicasts."""
+def network_xml(interface: str) -> str:
+    """Return Cyclone DDS's configuration for one interface; on the loopback one nothing is multicast."""
     name = quoteattr(interface)
     if interface != LOOPBACK:
-        general, discovery = f"<NetworkInterface name={name}/>", ""
+        general, discovery = f"<Interfaces><NetworkInterface name={name}/></Interfaces>", ""
     else:
-        general = f'<NetworkInterface name={name} multicast="false"/>'
-        hosts = "".join(f"<Peer address={quoteattr(peer)}/>" for peer in peers)
+        general = (
+            f'<Interfaces><NetworkInterface name={name} multicast="false"/></Interfaces>'
+            "<AllowMulticast>false</AllowMulticast>"
+        )
         discovery = (
             "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>30</MaxAutoParticipantIndex>"
-            f"<Peers>{hosts}</Peers></Discovery>"
+            '<Peers><Peer address="127.0.0.1"/></Peers></Discovery>'
         )
-    multicast = "<AllowMulticast>false</AllowMulticast>" if interface == LOOPBACK else ""
-    return (
-        f'<CycloneDDS><Domain Id="any"><General><Interfaces>{general}</Interfaces>{multicast}</General>'
-        f"{discovery}</Domain></CycloneDDS>"
-    )
+    return f'<CycloneDDS><Domain Id="any"><General>{general}</General>{discovery}</Domain></CycloneDDS>'

@@ -21,7 +21,8 @@ from lagoon.deploy.fake_robot import FakeRobot, WireCommand, WireState
 from lagoon.deploy.unitree.channel import Participant, Sample
 from lagoon.deploy.unitree.config import LOOPBACK
 from lagoon.deploy.unitree.message import BadMessageError, low_cmd, low_state
-from lagoon.deploy.unitree.transport import COMMAND_TOPIC, HEAD, LOW_LEVEL, SERVO, STATE_TOPIC, TICK
+from lagoon.deploy.unitree.state import STATE_TOPIC, TICK
+from lagoon.deploy.unitree.transport import COMMAND_TOPIC, FIELDS, HEAD, LOW_LEVEL, SERVO
 from lagoon.robot import load_robot
 
 PERIOD = 0.002
@@ -67,7 +68,7 @@ class WireGo2:
             self.counts[verdict] += 1
             if verdict == "obeyed":
                 motors = self._cmd.fields["motor_cmd"][: self._joints]
-                values = {name: motors[name].astype(np.float64) for name in ("q", "dq", "kp", "kd", "tau")}
+                values = {name: motors[name].astype(np.float64) for name in FIELDS}
                 self.fake.send(WireCommand(**values))
         self.fake.advance(self._clock() - self._origin)
         state = self.fake.receive()

@@ -17,12 +17,13 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
 from lagoon.deploy.unitree.channel import LinkError, Participant
-from lagoon.deploy.unitree.message import BadMessageError, low_state
+from lagoon.deploy.unitree.state import STATE_TOPIC, StateReader
 from lagoon.errors import LagoonError, StageFailedError
 from lagoon.robot import RobotSpec, load_robot
 
@@ -119,10 +120,9 @@ def leg_heights(robot: RobotSpec, joint_pos: np.ndarray) -> np.ndarray:
     """
     heights = []
     for leg in robot.legs:
-        _, thigh, calf = joint_pos[robot.joint_ids(list(leg.joints))]
-        x, _, z = leg.foot_offset
-        # Both joints turn about +Y, the thigh hangs along -Z.
-        heights.append(leg.thigh_length * np.cos(thigh) + x * np.sin(thigh + calf) - z * np.cos(thigh + calf))
+        _, thigh, calf = joint_pos[robot.joint_ids(leg.joints)]
+        x, _, z = leg.foot_in_thigh(calf)
+        heights.append(np.sin(thigh) * x - np.cos(thigh) * z)
     return np.array(heights)
 
 
@@ -133,26 +133,25 @@ def check_lying(robot: RobotSpec, participant: Participant) -> None:
         StageFailedError: it does not lie.
         LinkError: its state does not arrive.
     """
-    from lagoon.deploy.unitree import idl
-
-    states, state = participant.reader("rt/lowstate", idl.LowState), low_state()
+    states = StateReader(participant, robot)
     deadline = time.monotonic() + FIND_SECONDS
     while time.monotonic() < deadline:
-        for sample in states.take():
-            try:
-                state.decode(sample.data)
-            except BadMessageError:
-                continue
-            order = robot.joint_ids(robot.motor_names).argsort()
-            height = float(leg_heights(robot, state.fields["motor_state"]["q"][order].astype(np.float64)).mean())
-            if not height <= LYING_LEG:
-                raise StageFailedError(
-                    f"The robot does not lie: its thigh joints are {height:.2f} m above its feet, {LYING_LEG:g} or "
-                    "less is lying. It would fall. Make it lie down with its remote, then try again."
-                )
-            return
-        time.sleep(0.01)
-    raise LinkError(f"No rt/lowstate came in within {FIND_SECONDS:g} s, so it is not known whether the robot lies.")
+        state = states.poll()
+        if state is None:
+            time.sleep(0.01)
+            continue
+        height = float(leg_heights(robot, state.joint_pos).mean())
+        if not height <= LYING_LEG:
+            raise StageFailedError(
+                f"The robot does not lie: its thigh joints are {height:.2f} m above its feet, {LYING_LEG:g} or "
+                "less is lying. It would fall. Make it lie down with its remote, then try again."
+            )
+        return
+    dropped = f" with a right checksum ({states.dropped} with a wrong one)" if states.dropped else ""
+    raise LinkError(
+        f"No {STATE_TOPIC}{dropped} came in within {FIND_SECONDS:g} s, so it is not known whether the robot lies. "
+        "Check the cable and the interface, or release the motion program with the app."
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,15 +164,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--domain", type=int, default=0, help="DDS domain; a Go2 uses 0")
     args = parser.parse_args(arguments)
     try:
-        participant = Participant(args.interface, args.domain)
-        switcher = MotionSwitcher(participant)
-        name = switcher.mode()
-        if args.action == "release" and name:
-            check_lying(load_robot("go2"), participant)
-            switcher.release()
-            print(f"The motion program '{name}' has ended. It comes back when the robot restarts.")
-        else:
-            print(f"The motion program '{name}' runs." if name else "No motion program runs.")
+        with closing(Participant(args.interface, args.domain)) as participant:
+            switcher = MotionSwitcher(participant)
+            name = switcher.mode()
+            if args.action == "release" and name:
+                check_lying(load_robot("go2"), participant)
+                switcher.release()
+                print(f"The motion program '{name}' has ended. It comes back when the robot restarts.")
+            else:
+                print(f"The motion program '{name}' runs." if name else "No motion program runs.")
     except LagoonError as error:
         print(f"Error: {error}", file=sys.stderr)
         return error.exit_code

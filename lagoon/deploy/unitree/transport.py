@@ -8,18 +8,22 @@ commands; while it runs it goes on listening. Needs the extra ``unitree``.
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack, closing
+from dataclasses import replace
 
 import numpy as np
 
 from lagoon.deploy.config import DeployConfig
 from lagoon.deploy.transport.base import MotorCommand, RobotState
+from lagoon.deploy.transport.motors import MotorMap
 from lagoon.deploy.unitree.channel import LinkError, Participant, Reader, Writer
 from lagoon.deploy.unitree.config import LOOPBACK, UnitreeConfig
-from lagoon.deploy.unitree.message import BadMessageError, low_cmd, low_state
-from lagoon.deploy.unitree.remote import STOP, pressed
+from lagoon.deploy.unitree.message import BadMessageError, low_cmd
+from lagoon.deploy.unitree.remote import STOP
+from lagoon.deploy.unitree.state import STATE_TOPIC, StateReader
 from lagoon.robot import RobotSpec
 
-COMMAND_TOPIC, STATE_TOPIC = "rt/lowcmd", "rt/lowstate"
+COMMAND_TOPIC = "rt/lowcmd"
 HEAD = (0xFE, 0xEF)
 """First bytes of a low-level command. Source: examples of unitree_sdk2."""
 LOW_LEVEL = 0xFF
@@ -28,10 +32,10 @@ SERVO = 1
 """Motor mode in which a motor obeys; 0 disables it."""
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0
 """What the vendor's examples put into slots that are not used."""
+FIELDS = {"q": "joint_pos", "dq": "joint_vel", "kp": "kp", "kd": "kd", "tau": "torque"}
+"""Field of MotorCmd to that of MotorCommand."""
 REMEMBER = 1.0
 """How long another sender counts after its last message [s]."""
-TICK = 1e-3
-"""Unit of LowState.tick [s]."""
 LAST_WORDS = 10
 """Damping commands sent when the link is closed, since one could be lost."""
 LAST_KD = 3.0
@@ -58,35 +62,27 @@ class UnitreeTransport:
             BadInputError: no such interface.
             LinkError: no state arrives, or another program sends motor commands. Nothing was sent.
         """
+        from lagoon.deploy.unitree import idl
+
         self.config, self.joint_names = config, robot.joint_names
         self.name = f"unitree:{config.interface}"
         self.is_real = config.interface != LOOPBACK
-        self._to_motor = robot.joint_ids(robot.motor_names)
-        self._to_joint = self._to_motor.argsort()
-        joints = robot.num_joints
-        self._state = low_state()
-        self._motors = self._state.fields["motor_state"][:joints]
-        self._imu = self._state.fields["imu_state"]
+        self._motors = MotorMap.of(robot)
         self._cmd = low_cmd()
-        self._fill(joints)
-        self._targets = self._cmd.fields["motor_cmd"][:joints]
+        self._targets = self._cmd.fields["motor_cmd"][: robot.num_joints]
+        self._fill(robot.num_joints)
         self._newest: RobotState | None = None
-        self._last_tick, self._turns = -1, 0
         self._heard: dict[str, float] = {}
-        self.dropped = 0
-        """States dropped for a wrong checksum."""
-        self.buttons: frozenset[str] = frozenset()
-        """Buttons of the robot's remote that are down, as of the newest state."""
-        participant = Participant(config.interface, config.domain)
-        from lagoon.deploy.unitree import idl
-
-        self._states: Reader = participant.reader(STATE_TOPIC, idl.LowState)
-        self._others: Reader = participant.reader(COMMAND_TOPIC, idl.LowCmd, depth=4, ignore_own=True)
-        self._find()
-        self._listen()
-        self._writer: Writer | None = participant.writer(COMMAND_TOPIC, idl.LowCmd)
-        self._participant: Participant | None = participant
         self._has_sent = False
+        with ExitStack() as opening:
+            participant = opening.enter_context(closing(Participant(config.interface, config.domain)))
+            self._states = StateReader(participant, robot, config.check_state_crc)
+            self._others: Reader = participant.reader(COMMAND_TOPIC, idl.LowCmd, depth=4, ignore_own=True)
+            self._find()
+            self._listen()
+            self._writer: Writer = participant.writer(COMMAND_TOPIC, idl.LowCmd)
+            opening.callback(self._say_last_words)
+            self._closing = opening.pop_all()
 
     def _fill(self, joints: int) -> None:
         fields = self._cmd.fields
@@ -94,6 +90,16 @@ class UnitreeTransport:
         motors = fields["motor_cmd"]
         motors["mode"] = SERVO
         motors["q"][joints:], motors["dq"][joints:] = NO_POSITION, NO_VELOCITY
+
+    @property
+    def dropped(self) -> int:
+        """States dropped for a wrong checksum."""
+        return self._states.dropped
+
+    @property
+    def buttons(self) -> frozenset[str]:
+        """Buttons of the robot's remote that are down, as of the newest state."""
+        return self._states.buttons
 
     @property
     def stop_pressed(self) -> bool:
@@ -116,7 +122,7 @@ class UnitreeTransport:
                 f"{self.dropped} states came in on {where}, and not one has a right checksum. "
                 "A simulator that sends none needs deploy.unitree.check_state_crc=false; a robot should not."
             )
-        senders = ", ".join(self._states.senders().values())
+        senders = ", ".join(self._states.senders())
         seen = f"someone announces {STATE_TOPIC} ({senders}) but sends nothing" if senders else "nobody announces it"
         return (
             f"No {STATE_TOPIC} came in on {where}, DDS domain {self.config.domain}, for {seconds:g} s; {seen}. "
@@ -170,37 +176,11 @@ class UnitreeTransport:
     def read(self) -> RobotState | None:
         """See Transport.read; a state with a wrong checksum, or of another robot, is no state."""
         others = self.read_others()
-        arrived = False
-        for sample in self._states.take():
-            try:
-                arrived = self._state.decode(sample.data) or not self.config.check_state_crc
-            except BadMessageError:
-                arrived = False
-            self.dropped += not arrived
-        if arrived:
-            self._newest = self._measured(others)
-        elif self._newest is not None and self._newest.other_publishers != others:
-            self._newest = RobotState(**{**vars(self._newest), "other_publishers": others})
-        return self._newest
-
-    def _measured(self, others: tuple[str, ...]) -> RobotState:
-        fields, motors, order = self._state.fields, self._motors, self._to_joint
-        tick = int(fields["tick"])
-        # The counter is 32 bits of milliseconds: it turns over after 49 days.
-        self._turns += self._last_tick - tick > 2**31
-        self._last_tick = tick
-        self.buttons = pressed(fields["wireless_remote"])
-        return RobotState(
-            time=(self._turns * 2**32 + tick) * TICK,
-            joint_pos=motors["q"][order].astype(np.float64),
-            joint_vel=motors["dq"][order].astype(np.float64),
-            joint_torque=motors["tau_est"][order].astype(np.float64),
-            imu_quat=self._imu["quaternion"].astype(np.float64),
-            imu_ang_vel=self._imu["gyroscope"].astype(np.float64),
-            motor_temperature=motors["temperature"][order].astype(np.float64),
-            battery=float(fields["bms_state"]["soc"]) / 100.0,
-            other_publishers=others,
-        )
+        state = self._states.poll() or self._newest
+        if state is not None and state.other_publishers != others:
+            state = replace(state, other_publishers=others)
+        self._newest = state
+        return state
 
     def write(self, command: MotorCommand) -> None:
         """See Transport.write.
@@ -209,40 +189,30 @@ class UnitreeTransport:
             BadMessageError: a value is not finite as a 32-bit number; nothing is sent.
             LinkError: the link is closed.
         """
-        if self._writer is None:
-            raise LinkError(f"The link {self.name} is closed; nothing is sent.")
-        order, targets = self._to_motor, self._targets
-        fields = {
-            "q": command.joint_pos,
-            "dq": command.joint_vel,
-            "kp": command.kp,
-            "kd": command.kd,
-            "tau": command.torque,
-        }
+        wanted, targets = self._motors.command(command), self._targets
         with np.errstate(over="ignore"):
-            for name, values in fields.items():
-                targets[name] = np.asarray(values)[order]
-        for name in fields:
+            for name, field in FIELDS.items():
+                targets[name] = getattr(wanted, field)
+        for name, field in FIELDS.items():
             finite = np.isfinite(targets[name])
             if not finite.all():
-                j = int(order[int(np.argmin(finite))])
+                j = int(self._motors.joint_of[int(np.argmin(finite))])
                 raise BadMessageError(
-                    f"{name} of {self.joint_names[j]} is {fields[name][j]}, which must not reach a motor; nothing was "
-                    "sent. Stop, and look at what computed it."
+                    f"{name} of {self.joint_names[j]} is {getattr(command, field)[j]}, which must not reach a motor; "
+                    "nothing was sent. Stop, and look at what computed it."
                 )
-        self._has_sent = True
         self._writer.write(self._cmd.encode())
+        self._has_sent = True
 
     def close(self) -> None:
         """See Transport.close: damping, a few times over, and no more."""
-        writer, self._writer = self._writer, None
-        if writer is None:
-            return
+        self._closing.close()
+
+    def _say_last_words(self) -> None:
         targets = self._targets
-        for name in ("q", "dq", "kp", "tau"):
+        for name in FIELDS:
             targets[name] = 0.0
         targets["kd"] = LAST_KD
         for _ in range(LAST_WORDS if self._has_sent else 0):
-            writer.write(self._cmd.encode())
+            self._writer.write(self._cmd.encode())
             time.sleep(0.005)
-        self._participant = None

@@ -124,13 +124,6 @@ class Operator:
         ]
 
 
-@pytest.fixture(scope="session")
-def robot():
-    from lagoon.robot import load_robot
-
-    return load_robot("go2")
-
-
 @pytest.fixture
 def operator(ros, robot):
     made = Operator(ros, robot)

@@ -1,4 +1,8 @@
-"""What a controller may rely on, whatever the link is."""
+"""What a controller may rely on, whatever the link is.
+
+The robot is an odd one: the bus of its motors has another order than its joints, some motors turn the other way, and
+none has its zero where its joint has it. A link that converts any of that wrongly fails nearly every test.
+"""
 
 import dataclasses
 
@@ -6,12 +10,28 @@ import numpy as np
 import pytest
 
 from lagoon.deploy.config import FakeRobotConfig
+from lagoon.deploy.controller import NOTHING, Controller, Mode
 from lagoon.deploy.fake_robot import FakeRobot
+from lagoon.deploy.loop import run_loop
 from lagoon.deploy.transport.base import MotorCommand, Transport, check_joint_order
 from lagoon.errors import BadInputError
+from lagoon.robot import load_robot
 
 DT = 0.005
 FIRST_STATE_SECONDS = 15.0
+
+
+@pytest.fixture(scope="module")
+def robot():
+    go2 = load_robot("go2")
+    order = np.random.default_rng(7).permutation(12)
+    signs = np.array([1, -1, -1, 1, 1, -1, -1, -1, 1, -1, 1, 1], dtype=float)
+    return dataclasses.replace(
+        go2,
+        motor_names=tuple(go2.joint_names[j] for j in order),
+        motor_sign=signs,
+        motor_offset=np.linspace(-1.1, 1.3, 12),
+    )
 
 
 @pytest.fixture
@@ -116,6 +136,77 @@ def test_a_robot_that_hears_nothing_brakes_on_its_own(link, fake, robot):
     assert not fake.is_damping
     link.sleep_until(link.now() + 0.3)
     assert fake.is_damping
+
+
+class Standing:
+    """A controller that holds the robot's stand, and what the robot's motors are told."""
+
+    def __init__(self, link, fake, robot):
+        # A live gyro never repeats itself.
+        fake.config = dataclasses.replace(fake.config, ang_vel_noise=0.01)
+        self.link, self.told, send = link, [], fake.send
+        fake.send = lambda command: (self.told.append(command), send(command))[1]
+        self.controller = Controller(robot, [])
+        first_state(link)
+        self.controller.mode = Mode.STAND
+        for _ in range(10):
+            self.step()
+        assert self.controller.mode is Mode.STAND and self.told[-1].kp.all()
+
+    def step(self):
+        self.link.write(self.controller.step(self.link.read(), NOTHING, self.link.now()))
+        self.link.sleep_until(self.link.now() + DT)
+
+
+@pytest.mark.parametrize(
+    ("fault", "value", "guard", "own_seconds"),
+    [
+        ("silence", True, "stale", 0.05),
+        ("cut", True, "stale", 0.05),
+        ("freeze", True, "frozen", 0.05),
+        ("nan", "q", "bad_state", 0.0),
+        ("nan", "gyro", "bad_state", 0.0),
+        ("clock_offset", -1.0, "clock", 0.0),
+        ("clock_offset", 1.0, "clock", 0.0),
+        ("battery", 0.04, "battery", 0.01),  # Three states in a row, as for heat.
+        ("heat", {"RL_calf_joint": 99.0}, "temperature", 0.01),
+    ],
+)
+def test_a_fault_of_the_robot_ends_in_damping_at_its_motors(link, fake, robot, fault, value, guard, own_seconds):
+    standing = Standing(link, fake, robot)
+    if fault == "heat" and link.read().motor_temperature is None:
+        return  # This link does not carry it.
+    setattr(fake.faults, fault, value)
+    began, limit = link.now(), own_seconds + 2 * DT + fake.config.state_period
+    while standing.controller.mode is Mode.STAND:
+        assert link.now() - began < limit + 1e-9
+        standing.step()
+    assert standing.controller.fault.guard == guard
+    assert not standing.told[-1].kp.any() and (standing.told[-1].kd > 0.0).all()
+
+
+def test_a_network_that_is_gone_for_200_ms_leaves_the_robot_braking(link, fake, robot):
+    standing = Standing(link, fake, robot)
+    fake.faults.cut = True
+    end = link.now() + 0.2
+    while link.now() < end:
+        standing.step()
+    assert fake.is_damping, "it brakes on its own"
+    fake.faults.cut = False
+    for _ in range(10):
+        standing.step()
+    assert standing.controller.mode is Mode.FAULT and not fake.is_damping and not standing.told[-1].kp.any()
+
+
+def test_whatever_ends_the_loop_the_motors_hear_damping_last(link, fake, robot):
+    standing = Standing(link, fake, robot)
+
+    def stumbles(controller, now):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_loop(standing.controller, link, stumbles)
+    assert not standing.told[-1].kp.any() and (standing.told[-1].kd > 0.0).all()
 
 
 def test_closing_twice_does_no_harm(link):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from lagoon.deploy.unitree.layout import LOW_CMD, LOW_STATE
-from lagoon.robot import load_robot
 
 sys.path.insert(0, str(Path(__file__).parent))
 from lockstep import DOMAINS, Lockstep
@@ -54,11 +53,6 @@ def cmd_numbers(every_cmd_number):
 @pytest.fixture
 def state_numbers(every_state_number):
     return every_state_number.copy()
-
-
-@pytest.fixture(scope="session")
-def robot():
-    return load_robot("go2")
 
 
 @pytest.fixture

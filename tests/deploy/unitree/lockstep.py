@@ -58,7 +58,7 @@ class Lockstep:
             self.time += 0.002
             self.go2.step()
         patience = time.monotonic() + 2.0
-        while link.read() and link._last_tick != self.go2.tick and time.monotonic() < patience:
+        while link.read() and link._states.tick != self.go2.tick and time.monotonic() < patience:
             time.sleep(0)
 
     def until(self, happened, seconds=5.0):

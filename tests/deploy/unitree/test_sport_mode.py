@@ -1,8 +1,11 @@
 """The call that ends the robot's own motion program, against a switcher made of the vendor's message types."""
 
+import dataclasses
 import json
+import re
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -12,12 +15,13 @@ from lagoon.deploy.unitree import api_idl, idl, sport_mode
 from lagoon.deploy.unitree.channel import Participant
 from lagoon.deploy.unitree.message import low_state
 from lagoon.deploy.unitree.remote import BUTTONS, STOP, pressed
+from lagoon.errors import StageFailedError
 
 
 class Switcher:
     """Answers like the robot's motion_switcher, and sends states of a robot in some posture."""
 
-    def __init__(self, domain, robot, pose, name="mcf", releases_needed=1, code=0, garbage=False):
+    def __init__(self, domain, robot, pose, name="mcf", releases_needed=1, code=0, garbage=False, crc=True):
         self.name, self.releases_needed, self.code, self.garbage = name, releases_needed, code, garbage
         self.calls = []
         participant = Participant("lo", domain)
@@ -25,8 +29,10 @@ class Switcher:
         self._responses = participant.writer(sport_mode.RESPONSE_TOPIC, api_idl.Response)
         self._states = participant.writer("rt/lowstate", idl.LowState)
         state = low_state()
-        state.fields["motor_state"]["q"][: robot.num_joints] = pose[robot.joint_ids(robot.motor_names)]
-        self._state = state.encode()
+        motors = robot.joint_ids(robot.motor_names)
+        angles = robot.motor_sign[motors] * pose[motors] + robot.motor_offset[motors]
+        state.fields["motor_state"]["q"][: robot.num_joints] = angles
+        self._state = state.encode() if crc else state.encode()[:-4] + bytes(4)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -89,6 +95,30 @@ def test_a_posture_that_is_no_number_does_not_count_as_lying(robot, domain, caps
     with Switcher(domain, robot, np.full(robot.num_joints, np.nan)) as switcher:
         assert call("release", domain, capsys)[0] == 1
         assert sport_mode.RELEASE_MODE not in switcher.calls
+
+
+def test_a_state_with_a_wrong_checksum_tells_nothing(robot, domain, capsys, monkeypatch) -> None:
+    monkeypatch.setattr(sport_mode, "FIND_SECONDS", 0.5)
+    with Switcher(domain, robot, folded_posture(robot), crc=False) as switcher:
+        code, _, err = call("release", domain, capsys)
+        assert code == 2
+        assert re.search(
+            r"No rt/lowstate with a right checksum \([1-9]\d* with a wrong one\) came in within 0.5 s", err
+        )
+        assert sport_mode.RELEASE_MODE not in switcher.calls
+
+
+@pytest.mark.parametrize("lies", [True, False])
+def test_lying_is_judged_by_the_joints_whatever_the_motors_count(robot, domain, lies) -> None:
+    """With the bus's own numbers the folded legs of this robot look stretched, and stretched ones folded."""
+    turned = dataclasses.replace(robot, motor_sign=np.tile([1.0, -1.0, -1.0], 4), motor_offset=np.full(12, 0.3))
+    pose = folded_posture(robot) if lies else robot.default_joint_pos
+    with Switcher(domain, turned, pose), closing(Participant("lo", domain)) as participant:
+        if lies:
+            sport_mode.check_lying(turned, participant)
+            return
+        with pytest.raises(StageFailedError, match=r"0\.27 m above its feet"):
+            sport_mode.check_lying(turned, participant)
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,34 @@ def test_it_is_a_transport_in_the_robots_order(link, robot) -> None:
     assert (link.name, link.is_real) == ("unitree:lo", False)
 
 
+def test_a_simulator_that_tells_nothing_of_a_battery_has_none(wire, link) -> None:
+    tell = wire.go2._told
+
+    def without_battery(state):
+        tell(state)
+        fields = wire.go2._state.fields
+        fields["bms_state"] = np.zeros((), fields["bms_state"].dtype)
+        return wire.go2._state.encode()
+
+    wire.go2._told = without_battery
+    wire.advance(wire.time + 0.004, link)
+    assert link.read().battery is None
+
+
+def test_a_burst_of_states_gives_the_newest(wire, link, domain) -> None:
+    """A reader with a backlog would act on the past for half a minute."""
+    robot, msg = Participant("lo", domain).writer("rt/lowstate", idl.LowState), low_state()
+    wire.until(lambda: robot.num_readers)
+    start = round(link.read().time * 1000)
+    for k in range(1, 3001):
+        msg.fields["tick"] = start + k
+        robot.write(msg.encode())
+    patience, stamps = time.monotonic() + 5.0, []
+    while round(link.read().time * 1000) != start + 3000 and time.monotonic() < patience:
+        stamps.append(link.read().time)
+    assert round(link.read().time * 1000) == start + 3000 and len(set(stamps)) < 1000
+
+
 def test_the_robots_clock_is_kept_when_its_counter_turns_over(wire, link) -> None:
     fake = wire.go2.fake
     first = link.read().time
@@ -108,7 +136,7 @@ def test_the_robot_ignores_disabled_motors_and_old_commands(wire, domain) -> Non
     disabled.fields["motor_cmd"]["mode"][5] = 0
     writer.write(disabled.encode())
     wire.until(lambda: wire.go2.counts["mode"])
-    writer._writer.write(writer._writer.data_type(valid_command().encode()), timestamp=time.time_ns() - 200_000_000)
+    writer.write(valid_command().encode(), sent_ns=time.time_ns() - 200_000_000)
     wire.until(lambda: wire.go2.counts["stale"])
     assert wire.sent == []
 
@@ -205,6 +233,21 @@ def test_the_last_words_are_damping(wire, link, robot) -> None:
     assert (last.kp, last.tau, last.dq) == (pytest.approx(0.0),) * 3 and last.kd == pytest.approx(3.0)
     with pytest.raises(LinkError, match="is closed; nothing is sent"):
         link.write(lopsided(robot))
+    patience = time.monotonic() + 5.0
+    while wire.go2._commands.senders():
+        assert time.monotonic() < patience, "a closed link is still on the network"
+        time.sleep(0.005)
+
+
+def test_a_link_that_could_not_be_opened_leaves_nothing_on_the_network(robot, domain) -> None:
+    listener = Participant("lo", domain).writer("rt/lowstate", idl.LowState)
+    with pytest.raises(LinkError) as caught:
+        UnitreeTransport(robot, UnitreeConfig(domain=domain, find_seconds=0.5))
+    assert "someone announces rt/lowstate (participant" in str(caught.value)
+    patience = time.monotonic() + 5.0
+    while listener.num_readers:
+        assert time.monotonic() < patience
+        time.sleep(0.005)
 
 
 def test_a_link_that_has_sent_nothing_closes_in_silence(wire, link) -> None:
