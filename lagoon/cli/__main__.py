@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from lagoon.cli.arguments import split
 from lagoon.cli.schema import field_key
-from lagoon.cli.verb import Call, Verb
+from lagoon.cli.verb import INTERRUPTED, Call, Verb
 from lagoon.errors import BadInputError, LagoonError, install_line
 
 VERBS = (
@@ -42,7 +42,6 @@ VERBS = (
 )
 """A verb of two words lives in the file of the same name with an underscore, as does its file in configs/."""
 CORE_MODULES = ("numpy", "scipy", "yaml", "hydra", "omegaconf", "rich")
-INTERRUPTED = 130
 BUG = 70
 
 
@@ -126,7 +125,7 @@ def _run(words: list[str]) -> int:
     verb = load_verb(" ".join(words[:length]))
     takes_files = verb.text == "files"
     takes_text = verb.text != "none" and not takes_files
-    arguments = split(words[length:], verb.name, takes_text, takes_files, known=flags_of(verb))
+    arguments = split(words[length:], verb.name, takes_text, takes_files, flags_of(verb), verb.text == "skills")
     if "--help" in arguments.flags:
         print(verb_help(verb))
         return 0
@@ -154,15 +153,17 @@ def _run(words: list[str]) -> int:
         raise _no_text(verb, text is None)
     again = "--again" in arguments.flags
     given, line = composed.given, ("lagoon", *words)
-    call = Call(text or "", composed.config, given, again, arguments.files, line, arguments.flags, composed.typed)
+    files, flags, more, typed = arguments.files, arguments.flags, arguments.more, composed.typed
+    call = Call(text or "", composed.config, given, again, files, line, flags, more, typed)
     try:
         return verb.run(call)
     except LagoonError as error:
         if is_setting(call.text, verb.config):
-            example = "wave hello" if verb.text == "command" else verb.text.upper()
+            kind = verb.text.removesuffix("s")
+            example = "wave hello" if kind == "command" else kind.upper()
             line = shlex.join(["lagoon", *words[:length], example, *words[length:]])
             taken = f"{call.text!r} was taken for it, since it came first"
-            error.add_note(f"The {verb.text} seems to be missing: {taken}. Type: {line}")
+            error.add_note(f"The {kind} seems to be missing: {taken}. Type: {line}")
         raise
 
 
@@ -170,7 +171,7 @@ def _no_text(verb: Verb, absent: bool) -> BadInputError:
     fact = "is missing" if absent else "is empty"
     if verb.text == "command":
         return BadInputError(f'The command {fact}. Say what to do, in words: lagoon {verb.name} "wave hello"')
-    if verb.text != "skill":
+    if verb.text not in ("skill", "skills"):
         what = "name of the robot" if verb.text == "robot" else verb.text
         return BadInputError(f"The {what} {fact}. For example: {verb.examples[0][0]}")
     return BadInputError(

@@ -8,6 +8,8 @@ What enters: the arguments after the verb. What leaves: Arguments. The rule, so 
 A text that looks like a flag therefore needs ``--`` before it: ``lagoon make -- "--help"``.
 
 A verb of files takes every argument that is neither a setting nor a flag as a file, and all that follow ``--``.
+A verb of skills takes the first argument as above, and every later one without a = as a further skill; after ``--``
+any of them.
 A flag of VALUES takes the next argument whatever it holds; it is another way to write a setting.
 After ``--motion FILE`` the text may be left out, so what looks like a setting there is one.
 """
@@ -53,6 +55,8 @@ class Arguments:
     """Flags by their long name."""
     files: tuple[str, ...] = ()
     """Plain arguments of a verb of files."""
+    more: tuple[str, ...] = ()
+    """Plain arguments of a verb of skills, after the first."""
 
 
 def split(
@@ -61,6 +65,7 @@ def split(
     takes_text: bool,
     takes_files: bool = False,
     known: Sequence[str] = COMMON,
+    takes_more: bool = False,
 ) -> Arguments:
     """Apply the rule above.
 
@@ -70,6 +75,7 @@ def split(
         takes_text: False for verbs such as doctor; then every argument is a setting or a flag.
         takes_files: True for verbs whose plain arguments are all files.
         known: flags of this verb, for the messages.
+        takes_more: True for verbs whose plain arguments are skills.
 
     Raises:
         BadInputError: an unknown flag, one without its value, or a later argument that is no setting.
@@ -78,11 +84,12 @@ def split(
     overrides: list[str] = []
     flags: set[str] = set()
     files: list[str] = []
+    more: list[str] = []
     only_plain = False
     left = list(arguments)
     while left:
         argument = left.pop(0)
-        expects_text = (takes_text and text is None) or takes_files
+        expects_text = (takes_text and text is None) or takes_files or takes_more
         if argument == "--" and not only_plain:
             only_plain = True
         elif not (only_plain and expects_text) and argument.startswith("-") and len(argument) > 1:
@@ -96,13 +103,15 @@ def split(
         elif takes_files:
             setting = not only_plain and _SETTING.match(argument) and not Path(argument).exists()
             (overrides if setting else files).append(_checked_text(argument))
-        elif expects_text:
+        elif expects_text and text is None:
             text = _checked_text(argument)
+        elif takes_more and (only_plain or "=" not in argument):
+            more.append(_checked_text(argument))
         elif "=" in argument:
             overrides.append(argument)
         else:
             raise _stray(argument, verb, text)
-    return Arguments(text, tuple(overrides), frozenset(flags), tuple(files))
+    return Arguments(text, tuple(overrides), frozenset(flags), tuple(files), tuple(more))
 
 
 def _value(flag: str, left: list[str], verb: str) -> str:

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from lagoon.robot import RobotSpec
 
 
-def load_target(call: Call) -> tuple[PolicyBundle, RobotSpec]:
-    """Return the bundle that a call names, by its own folder or by its skill, and its robot.
+def load_target(call: Call, text: str) -> tuple[PolicyBundle, RobotSpec]:
+    """Return the bundle that a text names, by its own folder or by its skill, and its robot.
 
     Raises:
         LagoonError: there is none, it is damaged or for another robot, or the skill's motion was made anew after it.
     """
     from lagoon import bundle
 
-    folder = Path(call.text)
+    folder = Path(text)
     if not _is_bundle(folder):
-        skill = find_skill(call.text, Path(call.config.skills_dir), call.config.robot)
+        skill = find_skill(text, Path(call.config.skills_dir), call.config.robot)
         return bundle_of(skill), load_robot(skill.robot)
     found = bundle.load(folder)
     robot = load_robot(call.config.robot or found.robot)
@@ -39,9 +39,9 @@ def load_target(call: Call) -> tuple[PolicyBundle, RobotSpec]:
     return found, robot
 
 
-def named(call: Call) -> str:
+def named(call: Call, text: str) -> str:
     """How to name the same skill in a line to type."""
-    words = [call.text] + ([f"skills_dir={call.config.skills_dir}"] if "skills_dir" in call.given else [])
+    words = [text] + ([f"skills_dir={call.config.skills_dir}"] if "skills_dir" in call.given else [])
     return shlex.join(words)
 
 
@@ -58,7 +58,7 @@ def run(call: Call) -> int:
     from lagoon.deploy.check import check
     from lagoon.deploy.check_report import FILE
 
-    bundle, robot = load_target(call)
+    bundle, robot = load_target(call, call.text)
     screen = Terminal()
     screen.say(f"Bundle of {shown(bundle.command)!r} for {robot.name}: {bundle.folder}/")
     with screen.stage("checking") as progress:
@@ -68,7 +68,7 @@ def run(call: Call) -> int:
     show(report, screen)
     screen.say(f"{'PASS' if report.passed else 'FAIL'}. The report: {path}")
     if report.passed:
-        screen.say(f"Rehearse it in real time: lagoon deploy run {named(call)} --sim")
+        screen.say(f"Rehearse it in real time: lagoon deploy run {named(call, call.text)} --sim")
     return 0 if report.passed else 1
 
 

@@ -17,6 +17,8 @@ _WIDTH = 100
 _TEXT = {
     "command": "COMMAND is the first argument, whatever it holds; quote it, and put -- before it if it begins with -.",
     "skill": "SKILL is the command text, the name of a folder in skills_dir, or the path of a skill folder.",
+    "skills": "SKILL is the command text, the name of a folder in skills_dir, or the path of a skill folder; several "
+    "run one after the other. Put -- before names that begin with -, or that hold a = and are not the first.",
     "file": "FILE is the path of a file.",
     "robot": "ROBOT is the name of a robot; 'lagoon robot list' shows them.",
     "files": "FILE is a motion file; several make a skill each. Put -- before names that begin with - or hold a =.",
@@ -50,7 +52,9 @@ def overview(verbs: Sequence[Verb]) -> str:
 
 def verb_help(verb: Verb) -> str:
     """Return what ``lagoon VERB --help`` prints."""
-    what = {"command": '"COMMAND" ', "files": "FILE... ", "none": ""}.get(verb.text, f"{verb.text.upper()} ")
+    what = {"command": '"COMMAND" ', "files": "FILE... ", "skills": "SKILL... ", "none": ""}.get(
+        verb.text, f"{verb.text.upper()} "
+    )
     lines = [f"lagoon {verb.name}: {verb.purpose}", "", f"Usage: lagoon {verb.name} {what}[KEY=VALUE ...] [flags]"]
     if _TEXT[verb.text]:
         lines += textwrap.wrap(_TEXT[verb.text], _WIDTH)

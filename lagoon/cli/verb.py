@@ -9,6 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -28,6 +31,8 @@ class Call:
     """The whole command line, to print how to go on."""
     flags: frozenset[str] = frozenset()
     """Flags by their long name, among those of the verb."""
+    more: tuple[str, ...] = ()
+    """Further skills, for verbs that take several, in the order of the line."""
     typed: tuple[tuple[str, str], ...] = ()
     """(dotted name, word as typed) of each setting and preset, in the order of the line."""
 
@@ -40,8 +45,8 @@ class Verb:
     """One word, or two for a group of verbs: ``"robot check"``."""
     purpose: str
     """One line for the list of verbs."""
-    text: Literal["command", "skill", "file", "files", "robot", "none"]
-    """What the first argument is; with files, all that are no settings."""
+    text: Literal["command", "skill", "skills", "file", "files", "robot", "none"]
+    """What the first argument is; with skills and files, all that are no settings."""
     config: type
     """Frozen dataclass of the settings; its sections are the stages' own."""
     run: Callable[[Call], int]

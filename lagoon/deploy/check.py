@@ -8,7 +8,6 @@ as fast as they go.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,16 +23,14 @@ from lagoon.deploy.check_report import (
     versions_here,
 )
 from lagoon.deploy.config import DeployConfig
-from lagoon.deploy.controller import Controller, Kind, Mode, Request
+from lagoon.deploy.controller import Controller, Kind, Mode
 from lagoon.deploy.controller.controller import check_gains
-from lagoon.deploy.controller.envelope import UP, angle, up_b
 from lagoon.deploy.fake_robot import FakeRobot
 from lagoon.deploy.loop import LoopReport, quantiles_ms, run_loop
+from lagoon.deploy.rehearsal import simulate
 from lagoon.deploy.runtime import PolicyRunner
-from lagoon.deploy.sequence import SkillSequence, StandUpFor
-from lagoon.deploy.transport.base import Array, MotorCommand, RobotState
+from lagoon.deploy.sequence import StandUpFor
 from lagoon.deploy.transport.in_process import InProcessTransport
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.progress import Progress, silent
 from lagoon.robot import RobotSpec
 
@@ -41,8 +38,6 @@ PACED_TICKS = 100
 """Policy ticks timed once per period, with cold caches."""
 TIGHT_TICKS = 1000
 """Policy ticks timed in a row."""
-DRILL_TICK = 0.4
-"""Share of the skill after which a drill strikes."""
 
 
 def check(
@@ -150,96 +145,6 @@ def _time_loop(bundle: PolicyBundle, robot: RobotSpec, config: DeployConfig) -> 
 
 
 # Runs --------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class RunTrace:
-    """What happened in a simulated run, as far as a verdict needs it."""
-
-    fake: FakeRobot
-    controller: Controller
-    joint_error: dict[str, float] = field(default_factory=dict)
-    """Mean joint error at the last step of each stand [rad]."""
-    height: dict[str, float] = field(default_factory=dict)
-    """Height of the trunk then [m]."""
-    max_tilt_error: float = 0.0
-    """Largest angle between true gravity and the expected one while the skill ran [rad]."""
-    max_fall: float = 0.0
-    """Largest true tilt outside the skill [rad]."""
-    frames: list[tuple[Array, Array, Array]] = field(default_factory=list)
-    """(base position, base orientation, joints) at the control rate."""
-    modes: list[str] = field(default_factory=list)
-    """Mode of each frame."""
-    _stands: int = 0
-    _steps: int = 0
-
-    def watch(self, state: RobotState | None, command: MotorCommand, now: float) -> None:
-        """See Watcher in loop.py."""
-        robot, controller = self.fake.robot, self.controller
-        pos, quat, joints = self.fake.truth()
-        if controller.mode is Mode.STAND:
-            key = "after" if controller.skill else "before"
-            self.joint_error[key] = float(np.abs(joints - robot.default_joint_pos).mean())
-            self.height[key] = float(pos[2])
-        up = up_b(quat)
-        run = controller.skill_run
-        if run is not None:
-            self.max_tilt_error = max(self.max_tilt_error, run.envelope.error(run.runner.tick, up))
-        else:
-            self.max_fall = max(self.max_fall, angle(up, UP))
-        every = max(1, round(robot.control_dt / controller.config.command_dt))
-        if self._steps % every == 0:
-            self.frames.append((pos, quat, joints))
-            self.modes.append(controller.mode.value)
-        self._steps += 1
-
-    def motion(self) -> RobotMotion:
-        """What the robot did, as a motion whose stretches are the modes."""
-        robot = self.fake.robot
-        pos, quat, joints = (np.array(column) for column in zip(*self.frames, strict=True))
-        starts = [k for k, mode in enumerate(self.modes) if k == 0 or mode != self.modes[k - 1]]
-        return RobotMotion(
-            fps=1.0 / robot.control_dt,
-            robot=robot.name,
-            joint_names=robot.joint_names,
-            root_pos_w=pos,
-            root_quat_w=quat,
-            joint_pos=joints,
-            foot_contact=np.ones((len(pos), len(robot.legs)), dtype=bool),
-            segment_names=tuple(self.modes[k] for k in starts),
-            segment_starts=tuple(starts),
-        )
-
-
-def simulate(
-    bundle: PolicyBundle,
-    robot: RobotSpec,
-    config: DeployConfig,
-    seed: int,
-    strike: Any = None,
-) -> tuple[RunTrace, LoopReport, SkillSequence]:
-    """Stand up, run the skill, stand, sit down, over the fake robot on the virtual clock.
-
-    Args:
-        bundle: a loaded bundle.
-        robot: which robot.
-        config: controller and fake robot.
-        seed: of noise and losses.
-        strike: called with the fake robot once, in the midst of the skill, to make it misbehave.
-    """
-    controller = Controller(robot, [bundle], config.controller)
-    fake = FakeRobot(robot, config.fake, seed)
-    trace, sequence = RunTrace(fake, controller), SkillSequence([bundle.command])
-
-    def operator(controller: Controller, now: float) -> Request | None:
-        nonlocal strike
-        if strike is not None and controller.progress >= DRILL_TICK:
-            strike(fake)
-            strike = None
-        return sequence(controller, now)
-
-    loop = run_loop(controller, InProcessTransport(fake), operator, trace.watch)
-    return trace, loop, sequence
 
 
 def _run_sequence(bundle: PolicyBundle, robot: RobotSpec, config: DeployConfig, k: int) -> Finding:

@@ -1,12 +1,13 @@
 """What a dry run finds out: whether the robot is fit to stand up, and what it would then be sent.
 
-What enters: states from a link that gets no commands, a controller's settings, a bundle. What leaves: the targets
-of a stand-up from where the robot lies, and those of the policy on the states of the bundle's golden ticks. A robot
+What enters: states from a link that gets no commands, a controller's settings, bundles. What leaves: the targets
+of a stand-up from where the robot lies, and those of each policy on the states of its bundle's golden ticks. A robot
 that is sent nothing does not move, so the stand-up is computed over joints that follow at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,6 +105,17 @@ class Obedient:
 
 
 @dataclass(frozen=True)
+class SkillTargets:
+    """What a policy would ask for at the golden ticks of its bundle; arrays (J,) [rad]."""
+
+    command: str
+    lower: Array
+    upper: Array
+    ticks: int
+    """Golden ticks that the policy was asked at."""
+
+
+@dataclass(frozen=True)
 class Plan:
     """What would be sent; arrays (J,) of targets [rad]."""
 
@@ -113,10 +125,8 @@ class Plan:
     up_upper: Array
     up_seconds: float
     """How long the stand-up takes if the joints follow [s]."""
-    skill_lower: Array
-    skill_upper: Array
-    skill_ticks: int
-    """Golden ticks that the policy was asked at."""
+    skills: tuple[SkillTargets, ...]
+    """In the order of the bundles."""
     problem: str = ""
     """Why the stand-up would not be done even if every joint followed; empty if it would."""
 
@@ -135,16 +145,16 @@ class _UntilItStands:
         return Request(Action.STAND_UP)
 
 
-def plan(robot: RobotSpec, bundle: PolicyBundle, config: ControllerConfig, state: RobotState) -> Plan:
-    """Compute a stand-up from a measured state, and the skill's targets.
+def plan(robot: RobotSpec, bundles: Sequence[PolicyBundle], config: ControllerConfig, state: RobotState) -> Plan:
+    """Compute a stand-up from a measured state, and the targets of the skills.
 
     Args:
         robot: which.
-        bundle: the skill.
+        bundles: the skills.
         config: of movements and guards, as a run would use them.
         state: where the robot lies; fit to stand up.
     """
-    controller, sent = Controller(robot, [bundle], config), []
+    controller, sent = Controller(robot, bundles, config), []
     operator = _UntilItStands()
 
     def keep(_: RobotState | None, command: MotorCommand, __: float) -> None:
@@ -153,7 +163,6 @@ def plan(robot: RobotSpec, bundle: PolicyBundle, config: ControllerConfig, state
 
     run_loop(controller, Obedient(robot, state), operator, keep)
     targets = np.array(sent) if sent else state.joint_pos[None]
-    skill = np.clip(bundle.golden.outputs["joint_pos_target"], bundle.joint_lower, bundle.joint_upper)
     problem = ""
     if controller.mode is not Mode.STAND:
         cause = controller.fault or controller.blocker
@@ -163,8 +172,11 @@ def plan(robot: RobotSpec, bundle: PolicyBundle, config: ControllerConfig, state
         up_lower=targets.min(axis=0),
         up_upper=targets.max(axis=0),
         up_seconds=operator.seconds,
-        skill_lower=skill.min(axis=0),
-        skill_upper=skill.max(axis=0),
-        skill_ticks=len(skill),
+        skills=tuple(map(_targets, bundles)),
         problem=problem,
     )
+
+
+def _targets(bundle: PolicyBundle) -> SkillTargets:
+    targets = np.clip(bundle.golden.outputs["joint_pos_target"], bundle.joint_lower, bundle.joint_upper)
+    return SkillTargets(bundle.command, targets.min(axis=0), targets.max(axis=0), len(targets))

@@ -125,18 +125,19 @@ def run_loop(
                 deadline += missed * period
             transport.sleep_until(deadline)
     finally:
-        if collected:
-            gc.enable()
+        # Damping first: counting comes when the robot does not wait for it.
         report.seconds = transport.now() - start
         report.wall_seconds = time.perf_counter() - wall
         report.cpu_share = (time.process_time() - cpu) / max(report.wall_seconds, 1e-9)
-        report.lateness_ms, report.work_ms = quantiles_ms(late), quantiles_ms(work)
-        report.histogram = _histogram(late)
         try:
             if not dry_run:
                 _say_goodbye(controller, transport, deadline)
         finally:
             transport.close()
+            if collected:
+                gc.enable()
+            report.lateness_ms, report.work_ms = quantiles_ms(late), quantiles_ms(work)
+            report.histogram = _histogram(late)
     return report
 
 

@@ -77,6 +77,29 @@ def test_what_fits_nowhere_is_refused(arguments: list[str], message: str) -> Non
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    ("arguments", "first", "more", "changes"),
+    [
+        (["wave hello", "bow", "--sim"], "wave hello", ("bow",), ()),
+        (
+            ["wave hello", "robot=go2", "bow", "deploy.video=true"],
+            "wave hello",
+            ("bow",),
+            ("robot=go2", "deploy.video=true"),
+        ),
+        (["a=b", "bow"], "a=b", ("bow",), ()),
+        (["wave hello", "robot=go2", "--", "x=1", "--sim"], "wave hello", ("x=1", "--sim"), ("robot=go2",)),
+        (["--", "--sim", "bow"], "--sim", ("bow",), ()),
+        (["wave", "wave"], "wave", ("wave",), ()),
+        (["wave"], "wave", (), ()),
+        ([], None, (), ()),
+    ],
+)
+def test_a_verb_of_skills_takes_every_plain_argument_in_order(arguments, first, more, changes) -> None:
+    found = split(arguments, "deploy run", takes_text=True, known=("--sim",), takes_more=True)
+    assert (found.text, found.more, found.overrides) == (first, more, changes)
+
+
 def test_verbs_without_text_take_settings_only() -> None:
     assert split(["skills_dir=out"], "list", takes_text=False) == Arguments(None, ("skills_dir=out",), frozenset())
     with pytest.raises(BadInputError) as caught:

@@ -196,7 +196,7 @@ def test_a_real_run_is_recorded_and_a_rehearsal_where_it_is_asked_for(bundle, re
 
     loaded, config = load(bundle), DeployConfig(record=record)
     controller = Controller(load_robot("go2"), [loaded])
-    made = deploy_run._recorder(config, controller, loaded, SimpleNamespace(is_real=real, name="x"))
+    made = deploy_run._recorder(config, controller, [loaded], SimpleNamespace(is_real=real, name="x"))
     assert (made is None) == (folder is None)
     if folder:
         assert deploy_run._folder(config, loaded).name == folder
@@ -206,3 +206,159 @@ def test_a_place_that_cannot_take_bags_is_refused_before_anything_moves(capsys, 
     file = bundle / "bundle.yaml"
     assert cli.main(["deploy", "run", str(bundle), "--sim", f"deploy.record={file}"]) == 2
     assert "is a file; bags go into a folder" in capsys.readouterr().err
+
+
+@pytest.fixture
+def obedient(monkeypatch):
+    """--sim over joints that follow at once, in simulated time; returns what was sent."""
+    from lagoon.cli import deploy_run
+    from lagoon.deploy.controller.maneuvers import folded_posture
+    from lagoon.deploy.dry_run import Obedient
+    from lagoon.deploy.transport.base import RobotState
+
+    robot, quat, still = load_robot("go2"), np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(12)
+    lying = RobotState(time=0, joint_pos=folded_posture(robot), joint_vel=still, imu_quat=quat, imu_ang_vel=still[:3])
+    link, sent = Obedient(robot, lying), []
+    write = link.write
+    monkeypatch.setattr(link, "write", lambda command: (sent.append(command), write(command)))
+    monkeypatch.setattr(deploy_run, "_rehearsal", lambda controller, config, is_dry: (link, None))
+    return sent
+
+
+SHORT = (
+    "deploy.controller.speed=4",
+    "deploy.controller.min_seconds=0.1",
+    "deploy.controller.wiggle_seconds=0.06",
+    "deploy.controller.steady_seconds=0.3",
+)
+
+
+@pytest.fixture
+def second(made, tmp_path):
+    """Another skill, of another name: the same bundle written again."""
+    from lagoon.bundle import load
+    from lagoon.bundle.playback import write_playback
+    from lagoon.motion.robot_motion import RobotMotion
+
+    robot, first = load_robot("go2"), load(made)
+    frames = first.num_steps
+    motion = RobotMotion(
+        fps=50.0,
+        robot=robot.name,
+        joint_names=robot.joint_names,
+        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
+        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
+        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
+        foot_contact=np.ones((frames, 4), dtype=bool),
+    )
+    folder = tmp_path / "second" / "bundle"
+    folder.parent.mkdir()
+    write_playback(folder, robot, motion, "stand again")
+    return folder
+
+
+def test_several_skills_run_in_the_order_given_with_a_stand_between(capsys, bundle, second, obedient):
+    words = [str(second), str(bundle), str(second)]
+    assert cli.main(["deploy", "run", words[0], "--sim", *words[1:], *SHORT, "deploy.record=none"]) == 0
+    out = capsys.readouterr().out
+    assert "'stand again' then 'stand still' then 'stand again' over" in out and "Torque limited in 0.0 %" in out
+    log = json.loads((second.parent / "deploy_run.json").read_text())
+    assert log["skills"] == ["stand again", "stand still", "stand again"] and log["torque_limited_steps"] == 0
+    begun = [e["text"] for e in log["events"] if e["mode"] == "policy"]
+    assert begun == ["'stand again' begins.", "'stand still' begins.", "'stand again' begins."]
+    modes = [e["mode"] for e in log["events"] if e["kind"] == "mode"]
+    assert modes == ["stand_up", "stand", *["policy", "settle", "stand"] * 3, "sit_down", "damping"]
+    assert not (bundle.parent / "deploy_run.json").exists()
+
+
+def test_every_skill_needs_its_own_check_on_a_real_link(capsys, bundle, second, monkeypatch):
+    from lagoon.bundle import load
+    from lagoon.deploy.check_report import (
+        CheckReport,
+        Finding,
+        bundle_sha256,
+        checked_settings,
+        host_here,
+        versions_here,
+    )
+    from lagoon.deploy.config import DeployConfig
+    from lagoon.deploy.transport import links
+
+    monkeypatch.setitem(links.LINKS, "robot", ("lagoon.errors", "require"))
+
+    def passed(folder):
+        loaded, here = load(folder), {"versions": versions_here(), "host": host_here(), "created": "now"}
+        finding = (Finding("contract", True, "fine"),)
+        settings = checked_settings(DeployConfig())
+        CheckReport(loaded.command, "go2", bundle_sha256(folder), finding, {}, settings, **here).save(
+            folder.parent / "deploy_check.json"
+        )
+
+    passed(bundle)
+    line = ["deploy", "run", str(bundle), str(second), "deploy.link=robot"]
+    assert cli.main(line) == 2
+    err = capsys.readouterr().err
+    assert f"There is no {second.parent}/deploy_check.json." in err and f"lagoon deploy check {second}" in err
+    passed(second)
+    assert cli.main(line) == 70 and "deploy_check" not in capsys.readouterr().err, "the link is opened, and is none"
+
+
+def test_a_skill_without_quotes_and_skills_of_several_robots_are_told(capsys, bundle, second, tmp_path, monkeypatch):
+    from types import SimpleNamespace
+
+    from lagoon.cli import deploy_run
+
+    assert cli.main(["deploy", "run", "wave", "hello", "--sim", f"skills_dir={tmp_path}"]) == 2
+    err = capsys.readouterr().err
+    assert "There is no skill 'wave'" in err and "If that is one, put it in quotes: 'wave hello'" in err
+    others = {
+        "a": SimpleNamespace(robot="go2", command="a", folder=bundle),
+        "b": SimpleNamespace(robot="spot", command="b", folder=second),
+    }
+    monkeypatch.setattr(deploy_run, "load_target", lambda call, text: (others[text], None))
+    assert cli.main(["deploy", "run", "a", "b", "--sim"]) == 2
+    assert "these skills are for several: 'a' for 'go2', 'b' for 'spot'" in capsys.readouterr().err
+
+
+def test_a_dry_run_of_several_skills_shows_the_targets_of_each(capsys, bundle, second, obedient):
+    assert cli.main(["deploy", "run", str(bundle), str(second), "--sim", "--dry-run", "deploy.dry_seconds=0.5"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "stand still" in out and "stand again" in out and obedient == []
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_closed_terminal_kill_and_ctrl_c_end_in_damping_and_keep_the_log(capsys, bundle, obedient, monkeypatch, name):
+    import os
+    import signal
+
+    from lagoon.deploy.sequence import SkillSequence
+
+    step = SkillSequence.__call__
+
+    def struck(self, controller, now):
+        if controller.mode.value == "policy":
+            os.kill(os.getpid(), getattr(signal, name))
+        return step(self, controller, now)
+
+    monkeypatch.setattr(SkillSequence, "__call__", struck)
+    assert cli.main(["deploy", "run", str(bundle), "--sim", *SHORT, f"deploy.record={bundle.parent}/bags"]) == 130
+    assert obedient[-6].kp.any() and all(not command.kp.any() for command in obedient[-5:])
+    assert "Stopped. The last commands were damping" in capsys.readouterr().out
+    assert json.loads((bundle.parent / "deploy_run.json").read_text())["events"][-1]["mode"] == "policy"
+    assert len(list((bundle.parent / "bags").iterdir())) == 1
+
+
+def test_a_terminal_that_breaks_in_the_midst_of_a_run_does_not_stop_the_robot(bundle, obedient, monkeypatch):
+    from lagoon.cli.console import Terminal
+
+    say = Terminal.say
+
+    def broken(self, text):
+        if "mode:" in text:
+            raise BrokenPipeError
+        say(self, text)
+
+    monkeypatch.setattr(Terminal, "say", broken)
+    assert cli.main(["deploy", "run", str(bundle), "--sim", *SHORT]) == 0
+    log = json.loads((bundle.parent / "deploy_run.json").read_text())
+    assert [e["mode"] for e in log["events"] if e["kind"] == "mode"][-1] == "damping"

@@ -5,7 +5,7 @@ import pytest
 
 from lagoon.deploy.config import DeployConfig, FakeRobotConfig
 from lagoon.deploy.fake_robot import FakeRobot, WireCommand
-from lagoon.deploy.transport.in_process import InProcessTransport
+from lagoon.deploy.transport.in_process import CATCH_UP, InProcessTransport
 from lagoon.errors import BadInputError
 
 
@@ -128,3 +128,11 @@ def test_on_the_wall_clock_time_passes_by_itself(fake):
     link.sleep_until(before + 0.02)
     assert link.now() - before >= 0.02
     assert fake.time - simulated == pytest.approx(link.now() - before, abs=0.5)
+
+
+def test_a_computer_too_slow_to_simulate_in_real_time_does_not_get_stuck(fake):
+    link = InProcessTransport(fake, clock="wall")
+    link._origin -= 100.0
+    before = fake.time
+    link.sleep_until(link.now())
+    assert fake.time - before == pytest.approx(CATCH_UP, abs=0.003)

@@ -97,6 +97,13 @@ def test_however_it_ends_the_last_words_are_damping(controller, transport, monke
     assert all((command.kd == 5.0).all() for command in transport.written[-5:]) and transport.closed
 
 
+def test_damping_is_sent_before_anything_is_counted(controller, transport, monkeypatch):
+    counted = []
+    monkeypatch.setattr(loop, "quantiles_ms", lambda times: counted.append(transport.written[-1].kp.any()) or {})
+    run_loop(controller, transport, stand_up)
+    assert counted == [False, False] and any(command.kp.any() for command in transport.written)
+
+
 def test_a_link_that_stumbles_still_gets_the_last_words(controller, transport, monkeypatch):
     write, left = transport.write, [0, 3]
 

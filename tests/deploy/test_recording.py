@@ -265,12 +265,12 @@ def test_a_step_costs_little_of_its_period(robot, stand_bundle, run):
 
 def test_the_plan_of_a_dry_run_is_the_stand_up_and_the_skill(robot, stand_bundle):
     state = lying(robot)
-    found = plan(robot, stand_bundle, QUICK, state)
+    found = plan(robot, [stand_bundle], QUICK, state)
     assert found.problem == "" and 0.5 < found.up_seconds < 10.0
     np.testing.assert_allclose(found.first, state.joint_pos, atol=0.01)
     inside = (found.up_lower <= robot.default_joint_pos + 1e-6) & (found.up_upper >= robot.default_joint_pos - 1e-6)
     assert inside.all(), "it ends in the stand"
-    np.testing.assert_allclose(found.skill_lower, robot.default_joint_pos, atol=0.01)
+    np.testing.assert_allclose(found.skills[0].lower, robot.default_joint_pos, atol=0.01)
 
 
 def test_the_info_is_plain_data(run):

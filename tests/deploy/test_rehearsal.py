@@ -11,7 +11,8 @@ from lagoon.deploy.config import DeployConfig, FakeRobotConfig
 from lagoon.deploy.controller import NOTHING, Action, Controller, ControllerConfig, Kind, Mode, Request
 from lagoon.deploy.fake_robot import FakeRobot
 from lagoon.deploy.loop import run_loop
-from lagoon.deploy.sequence import StandUpFor
+from lagoon.deploy.rehearsal import Film, simulate
+from lagoon.deploy.sequence import SkillSequence, StandUpFor
 from lagoon.deploy.transport.in_process import InProcessTransport
 
 QUICK = ControllerConfig(speed=3.0, min_seconds=0.5, steady_seconds=0.6)
@@ -35,7 +36,7 @@ def lean(robot, stand, tmp_path_factory):
 
 
 def test_up_skill_stand_down_with_delay_noise_and_losses(robot, lean):
-    trace, loop, sequence = check.simulate(lean, robot, DeployConfig(), seed=1)
+    trace, loop, sequence = simulate(lean, robot, DeployConfig(), seed=1)
     assert sequence.problem == ""
     changes = [event.mode for event in loop.events if event.kind is Kind.MODE]
     assert changes == ["stand_up", "stand", "policy", "settle", "stand", "sit_down", "damping"]
@@ -45,8 +46,18 @@ def test_up_skill_stand_down_with_delay_noise_and_losses(robot, lean):
     assert trace.max_tilt_error < 0.25 and trace.max_fall < 0.3
     pos, quat, _ = trace.fake.truth()
     assert pos[2] < 0.14 and np.linalg.norm(pos[:2]) < 0.15 and abs(quat[0]) > 0.97
-    motion = trace.motion()
-    assert motion.segment_names == ("damping", "stand_up", "stand", "policy", "settle", "stand", "sit_down", "damping")
+
+
+def test_a_film_has_the_modes_and_the_skill_as_its_stretches(robot, lean):
+    fake = FakeRobot(robot, FakeRobotConfig.perfect())
+    controller = Controller(robot, [lean], QUICK)
+    film = Film(fake, controller)
+    loop = run_loop(controller, InProcessTransport(fake), SkillSequence(["lean"]), film)
+    motion = film.motion()
+    assert motion.segment_names == ("damping", "stand_up", "stand", "lean", "settle", "stand", "sit_down", "damping")
+    assert motion.fps == 50.0 and abs(motion.num_frames - loop.seconds * 50.0) < 2.0
+    highest = motion.root_pos_w[:, 2].max()
+    assert motion.root_pos_w[0, 2] < 0.14 and abs(highest - robot.default_root_height) < 0.05
 
 
 class Rehearsal:

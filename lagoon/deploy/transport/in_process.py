@@ -13,6 +13,10 @@ from lagoon.deploy.fake_robot import FakeRobot, WireCommand
 from lagoon.deploy.transport.base import MotorCommand, RobotState
 from lagoon.deploy.transport.motors import MotorMap
 
+CATCH_UP = 0.1
+"""Time that is simulated in one go at most on the wall clock [s]: a computer too slow for it would otherwise simulate
+longer and longer stretches and never end. The guards see old states and a gap, and trip."""
+
 
 class InProcessTransport:
     """See Transport."""
@@ -38,7 +42,7 @@ class InProcessTransport:
             wait = deadline - self.now()
             if wait > 0.0:
                 time.sleep(wait)
-            deadline = self.now()
+            deadline = min(self.now(), self.fake.time + CATCH_UP)
         self.fake.advance(deadline)
 
     def read(self) -> RobotState | None:
