@@ -26,6 +26,9 @@ from lagoon.engine.session import MakeEnv, Session
 from lagoon.errors import BadInputError, StageFailedError
 from lagoon.progress import Progress, silent
 
+BUDGET = ("total_steps", "settle_steps", "minutes")
+"""Fields of PPOConfig that say how long a run is."""
+
 
 def run(
     make_env: MakeEnv,
@@ -37,8 +40,8 @@ def run(
 ) -> Path:
     """Train until the budget is used, a hook says stop or a signal comes; go on where a folder left off.
 
-    A finished folder is left as it is, unless ``total_steps`` or ``minutes`` were changed: then training goes on
-    with the schedules of the new budget.
+    A finished folder is left as it is, unless one of ``BUDGET`` was changed: then training goes on with the
+    schedules of the new budget.
 
     Args:
         make_env: (rank, num_envs, seed) -> environment; picklable when there are several workers.
@@ -96,7 +99,7 @@ def worker_count(config: PPOConfig) -> int:
 def _is_done(checkpoint: Checkpoint, config: PPOConfig) -> bool:
     """Tell whether a checkpoint ends this run; with another budget there may be more to do."""
     saved = checkpoint.facts["config"]
-    same = (saved["total_steps"], saved["minutes"]) == (config.total_steps, config.minutes)
+    same = all(saved.get(name, 0) == getattr(config, name) for name in BUDGET)
     return bool(checkpoint.facts["finished"]) and same
 
 
@@ -153,12 +156,22 @@ class _Leader:
     def _elapsed(self) -> float:
         return self._before + time.monotonic() - self._since
 
-    def _fraction(self) -> float:
-        config = self._session.config
-        done = self._session.steps / config.total_steps
-        if config.minutes is not None:
-            done = max(done, self._elapsed / (60.0 * config.minutes))
+    def _share(self, steps: int) -> float:
+        """How much of ``steps``, or of the minutes if that is more, is used up; at most 1."""
+        minutes = self._session.config.minutes
+        done = self._session.steps / steps
+        if minutes is not None:
+            done = max(done, self._elapsed / (60.0 * minutes))
         return min(done, 1.0)
+
+    def _fraction(self) -> float:
+        """Where the schedules are."""
+        return self._share(self._session.config.total_steps)
+
+    def _spent(self) -> float:
+        """Share of the longest run that is possible."""
+        config = self._session.config
+        return self._share(config.total_steps + (config.settle_steps if config.minutes is None else 0))
 
     def lead(self) -> tuple[Path, bool]:
         """Return the last checkpoint, and whether the run is finished."""
@@ -167,7 +180,7 @@ class _Leader:
         with MetricsWriter(self._folder, session.iteration, config.tensorboard) as writer:
             while True:
                 fraction = self._fraction()
-                finished = enough or fraction >= 1.0
+                finished = enough or self._spent() >= 1.0
                 stop = finished or self._interrupts.requested
                 save = stop or time.monotonic() - saved >= config.checkpoint_seconds
                 control = _Control(fraction, save, stop).shared(session.group)
@@ -195,7 +208,7 @@ class _Leader:
         writer.write(session.iteration, metrics)
         self._check_finite(metrics)
         now = self._fraction()
-        self._progress(now, f"{session.steps:,} steps, reward {metrics['train/reward']:.3f}")
+        self._progress(self._spent(), f"{session.steps:,} steps, reward {metrics['train/reward']:.3f}")
         if self._hooks is None:
             return False
         info = IterationInfo(

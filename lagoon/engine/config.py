@@ -64,10 +64,13 @@ class PPOConfig:
     """Use the hand-written backward pass of ``fused.py`` where it applies; False uses autograd everywhere."""
     bf16: bool = False
     """Run the update's matrix products in bfloat16; faster only on processors with AMX."""
-    total_steps: int = 8_000_000
-    """Environment steps of the whole run."""
+    total_steps: int = 6_000_000
+    """Environment steps over which all schedules run from their starts to their ends."""
+    settle_steps: int = 0
+    """Steps that may follow with the schedules at their ends; a hook that has seen enough ends them early."""
     minutes: float | None = None
-    """Also stop, and finish all schedules, after this many minutes of wall time; None sets no limit."""
+    """Also stop, and finish all schedules, after this many minutes of wall time, with nothing to follow; None sets
+    no limit."""
     workers: int = 0
     """Processes; 0 means one per core that this process may use."""
     checkpoint_seconds: float = 60.0
@@ -95,6 +98,7 @@ class PPOConfig:
         self._require("target_kl", self.target_kl >= 0, "0 or more")
         self._require("value_coef", self.value_coef >= 0, "0 or more")
         self._require("workers", self.workers >= 0, "0 (one per core) or more")
+        self._require("settle_steps", self.settle_steps >= 0, "0 or more")
         self._require("checkpoint_seconds", self.checkpoint_seconds >= 0, "0 or more")
         self._require("lr_max", self.lr_min <= self.lr <= self.lr_max, "such that lr_min <= lr <= lr_max")
         self._require("minutes", self.minutes is None or self.minutes > 0, "above 0, or null for no limit")

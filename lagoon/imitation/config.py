@@ -161,12 +161,13 @@ class TrainConfig:
     easy_share: float = 0.25
     """Share of ``ppo.total_steps`` spent on a motion that stays level and keeps three feet or more on the floor;
     such a motion hardly needs balance. 1 gives every motion the whole budget."""
-    extension: float = 1.5
-    """A policy that is not steady when its steps are used up gets this many times as many, once; 1 never does.
-    With ``ppo.minutes`` set, time is the limit and nothing is added."""
-    steady: float = 0.95
-    """Share of the robots that must survive the last check for the training to end without an extension."""
+    settle: float = 1.0
+    """Largest training to follow with the randomization full and the noise at its end, as a share of those steps, for
+    a policy that is not yet steady; 0 ends with the schedules. ``ppo.settle_steps`` gives it in steps. With
+    ``ppo.minutes`` set, time is the limit and nothing follows."""
+    steady: float = 0.975
+    """Share of the robots that must survive, on average over the last two checks, for the training to end then."""
     check_every: float = 0.1
     """Share of the training between two checks with the deterministic policy, from the start pose."""
-    check_trials: int = 32
+    check_trials: int = 64
     """Robots in such a check."""

@@ -7,7 +7,7 @@ metrics says how the noise-free policy did from the start pose on the way there.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from lagoon.engine import colocated
 from lagoon.engine.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint
 from lagoon.engine.hooks import IterationInfo
 from lagoon.engine.policy import GaussianActorCritic
-from lagoon.engine.session import load_policy
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
@@ -28,6 +27,8 @@ from lagoon.paths import append_line, write_text
 from lagoon.progress import Progress, silent
 from lagoon.robot import RobotSpec
 
+SETTLING_CHECKS = 0.5
+"""Time between two checks once the schedules have run, in units of ``check_every``: they decide when to end."""
 EASY_TILT = 0.5
 """A base that tilts less than this [rad] keeps its weight between its feet."""
 
@@ -73,30 +74,33 @@ def check(policy: GaussianActorCritic, env: TrackingEnv) -> Check:
 
 @dataclass
 class _Checks:
-    """Checks the policy now and then, writes what it found, tells the progress line."""
+    """Checks the policy now and then, writes what it found, tells the progress line, and says when it is enough."""
 
     env: TrackingEnv
-    every: float
+    config: TrainConfig
+    steps: int
+    """Steps over which the schedules run."""
     folder: Path
     next_at: float = 0.0
+    """Share of ``steps`` at which the next check is due."""
+    survivals: list[float] = field(default_factory=list)
     words: str = "no check yet"
 
     def on_iteration(self, info: IterationInfo, policy: GaussianActorCritic) -> bool:
-        """See lagoon.engine.hooks.Hooks; never stops the run."""
-        if info.fraction < self.next_at and info.fraction < 1.0:
+        """See lagoon.engine.hooks.Hooks; stops the run once the schedules have run and the policy is steady."""
+        done = max(info.fraction, info.steps / self.steps)
+        if done < self.next_at:
             return False
-        self.next_at = info.fraction + self.every
-        found = self.judge(policy, info.fraction)
+        every = self.config.check_every
+        self.next_at = min(done + every, 1.0) if done < 1.0 else done + SETTLING_CHECKS * every
+        self.env.set_progress(info.fraction)
+        found = check(policy, self.env)
         line = {"steps": info.steps, "fraction": info.fraction, "ramp": self.env.ramp, **asdict(found)}
         append_line(self.folder / "checks.jsonl", json.dumps(line))
-        return False
-
-    def judge(self, policy: GaussianActorCritic, fraction: float = 1.0) -> Check:
-        """Check a policy under the randomization of a share of the training, all of it by default."""
-        self.env.set_progress(fraction)
-        found = check(policy, self.env)
         self.words = f"{found.survival:.0%} survive, joint error {found.joint_error:.3f} rad"
-        return found
+        self.survivals.append(found.survival)
+        latest = self.survivals[-2:]
+        return done >= 1.0 and sum(latest) / len(latest) >= self.config.steady
 
 
 def train(
@@ -118,8 +122,8 @@ def train(
         progress: told the share done and how the last check went.
 
     Returns:
-        The final checkpoint. Training goes on once, to ``extension`` times the steps, if the last check was not
-        ``steady``.
+        The final checkpoint. When the schedules have run, training goes on with them at their ends until the policy
+        is ``steady`` or ``settle`` is used up.
 
     Raises:
         BadInputError: the motion does not fit the robot, or a setting cannot work.
@@ -131,25 +135,17 @@ def train(
     torch.set_num_threads(1)
     write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
     total = budget(motion, config)
-    extended = round(total * config.extension) if config.ppo.minutes is None else total
+    ppo = replace(config.ppo, total_steps=total, settle_steps=config.ppo.settle_steps or round(config.settle * total))
     env = TrackingEnv(motion, robot, config, config.check_trials, seed + 7919, start_share=1.0)
-    checks = _Checks(env, config.check_every, folder)
+    checks = _Checks(env, config, total, folder)
 
     def tell(fraction: float, message: str = "") -> None:
         progress(fraction, f"{message}; {checks.words}" if message else checks.words)
 
-    def learn(steps: int) -> Checkpoint:
-        ppo = replace(config.ppo, total_steps=steps)
-        return load_checkpoint(colocated.run(MakeTrackingEnv(motion, robot, config), ppo, folder, seed, checks, tell))
-
     try:
-        begun = latest_checkpoint(folder / "checkpoints")
-        if begun is not None and total < begun.facts["step"] and total < extended:
-            return learn(extended)  # An extension that was interrupted, or is done.
-        checkpoint = learn(total)
-        if total < extended and checks.judge(load_policy(checkpoint)).survival < config.steady:
-            checkpoint = learn(extended)
-        return checkpoint
+        path = colocated.run(MakeTrackingEnv(motion, robot, config), ppo, folder, seed, checks, tell)
+        progress(1.0, checks.words)
+        return load_checkpoint(path)
     finally:
         env.close()
         torch.set_num_threads(threads)

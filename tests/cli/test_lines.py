@@ -38,7 +38,7 @@ def _accepted(capsys: pytest.CaptureFixture[str], line: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "wanted"),
     [
-        ("make 'wave hello'", "lagoon make 'wave hello' train.total_steps=16000000"),
+        ("make 'wave hello'", "lagoon make 'wave hello' train.total_steps=12000000"),
         (
             "make bow retarget=four_legged seed=3 train.total_steps=5e6 generate.duration=4 --force --again",
             "lagoon make bow retarget=four_legged seed=3 generate.duration=4 train.total_steps=10000000 --force",
@@ -49,10 +49,10 @@ def _accepted(capsys: pytest.CaptureFixture[str], line: str) -> None:
         ),
         (
             "make bow train.minutes=5 train.lr=2e-3",
-            "lagoon make bow train.lr=2e-3 train.total_steps=16000000 train.minutes=10.0",
+            "lagoon make bow train.lr=2e-3 train.total_steps=12000000 train.minutes=10.0",
         ),
-        ("make -- '-5 steps; rm -rf $HOME'", "lagoon make -- '-5 steps; rm -rf $HOME' train.total_steps=16000000"),
-        ("make train.total_steps=7", "lagoon make train.total_steps=7 train.total_steps=16000000"),
+        ("make -- '-5 steps; rm -rf $HOME'", "lagoon make -- '-5 steps; rm -rf $HOME' train.total_steps=12000000"),
+        ("make train.total_steps=7", "lagoon make train.total_steps=7 train.total_steps=12000000"),
     ],
 )
 def test_after_make_the_longer_training_is_the_typed_line_with_another_budget(

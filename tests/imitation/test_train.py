@@ -1,6 +1,7 @@
 """Training writes what it promises, learns, and goes on where it stopped."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,11 +65,20 @@ def test_a_motion_on_four_feet_gets_the_small_budget_and_a_rear_up_the_whole(mak
     assert budget(upright, config) == budget(two_feet, config) == config.ppo.total_steps
 
 
-def test_an_unsteady_policy_gets_the_extension_and_a_steady_one_does_not(robot, make_crouch, tmp_path):
-    steps = {}
-    for name, steady in (("steady", 0.5), ("unsteady", 1.1)):
-        config = TrainConfig(ppo=SMALL, check_trials=4, steady=steady, extension=2.0, easy_share=1.0)
-        steps[name] = train(make_crouch(), robot, config, tmp_path / name, 1).facts["step"]
-    assert steps == {"steady": SMALL.total_steps, "unsteady": 2 * SMALL.total_steps}
-    again = train(make_crouch(), robot, config, tmp_path / "unsteady", 1)
-    assert again.facts["step"] == 2 * SMALL.total_steps, "what is finished stays as it is"
+@pytest.mark.parametrize(("name", "steady", "most"), [("steady", 0.5, 1.0), ("unsteady", 1.1, 2.0)])
+def test_training_goes_on_until_the_policy_is_steady_or_settling_is_used_up(
+    robot, make_crouch, tmp_path, name, steady, most
+):
+    config = TrainConfig(ppo=SMALL, check_trials=4, check_every=0.5, steady=steady, settle=1.0, easy_share=1.0)
+    told = []
+    checkpoint = train(make_crouch(), robot, config, tmp_path, 1, lambda share, message: told.append(share))
+    assert checkpoint.facts["step"] == most * SMALL.total_steps and checkpoint.facts["finished"]
+    assert told == sorted(told) and told[-2:] == [most / 2.0, 1.0]
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["train/std"] for line in lines if line["progress/steps"] > SMALL.total_steps] == [SMALL.std_end] * (
+        round((most - 1.0) * SMALL.total_steps) // (SMALL.num_envs * SMALL.horizon)
+    )
+    again = train(make_crouch(), robot, config, tmp_path, 1)
+    assert again.facts["step"] == checkpoint.facts["step"], "what is finished stays as it is"
+    longer = replace(config, settle=most + 1.0, steady=1.1)
+    assert train(make_crouch(), robot, longer, tmp_path, 1).facts["step"] == (most + 2.0) * SMALL.total_steps
