@@ -14,7 +14,7 @@ import shlex
 import subprocess
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -70,7 +70,8 @@ class Plan:
     """All that decides what a stage writes; two equal plans need not run twice.
 
     lagoon's version is recorded beside it but is not part of it: a newer lagoon keeps finished stages,
-    since weights hours old are worth more than a rerun that nobody asked for (``--again`` forces one).
+    since weights hours old are worth more than a rerun that nobody asked for (``--again`` forces one). For the same
+    reason a setting that is new and at its default makes no stage stale.
     """
 
     config: Mapping[str, Any]
@@ -78,6 +79,16 @@ class Plan:
     seed: int
     inputs: Mapping[str, str]
     """sha256 by name of each file read: skill files, the robot's description, the text model's weights."""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """What ``config`` is where nothing was chosen; no part of the fingerprint."""
+
+    def repeats(self, record: StageRecord) -> bool:
+        """True when a stage that ran with ``record`` need not run again.
+
+        A setting that lagoon got since then, and that is at its default, changes nothing: it is left out.
+        """
+        known = replace(self, config=_as_known(self.config, record.config, self.defaults))
+        return record.fingerprint in (self.fingerprint, known.fingerprint)
 
     @property
     def fingerprint(self) -> str:
@@ -254,7 +265,7 @@ class Skill:
         record = self.stages[stage]
         if record.state != "done":
             return {"pending": "not run yet", "running": "was interrupted", "failed": "failed before"}[record.state]
-        if record.fingerprint != plan.fingerprint:
+        if not plan.repeats(record):
             return self._difference(record, plan)
         missing = [name for name in record.outputs if not (self.folder / name).is_file()]
         return f"{missing[0]} is missing" if missing else None
@@ -309,7 +320,7 @@ class Skill:
         self.save()
 
     def _difference(self, record: StageRecord, plan: Plan) -> str:
-        before, now = flat(record.config), flat(plan.config)
+        before, now = flat(record.config), flat(_as_known(plan.config, record.config, plan.defaults))
         for key in sorted(before.keys() | now.keys()):
             if before.get(key) != now.get(key):
                 return f"{key} changed from {before.get(key)} to {now.get(key)}"
@@ -330,6 +341,19 @@ class Skill:
             first = "-- " if self.command.startswith("-") else ""
             what = f"{first}{shlex.quote(self.command)} {shlex.quote(f'skills_dir={self.folder.parent}')}"
         return f"The stage '{writers[name]}' writes it: lagoon {writers[name]} {what}"
+
+
+def _as_known(now: Mapping[str, Any], before: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``now`` without what ``before`` has no word of and what is as in ``defaults``, at any depth."""
+    kept: dict[str, Any] = {}
+    for key, value in now.items():
+        if key not in before and key in defaults and value == defaults[key]:
+            continue
+        earlier, usual = before.get(key, {}), defaults.get(key, {})
+        if isinstance(value, Mapping) and isinstance(earlier, Mapping) and isinstance(usual, Mapping):
+            value = _as_known(value, earlier, usual)
+        kept[key] = value
+    return kept
 
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

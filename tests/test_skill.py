@@ -122,6 +122,33 @@ def test_a_changed_plan_makes_a_stage_stale_and_says_why(tmp_path: Path, plan: P
     assert _done(tmp_path).staleness("train", plan) == reason
 
 
+NEW = {"train": {"steps": 3, "widths": [1, 2], "noise": 0.1, "style": {"share": 0.0, "rows": 9}}}
+"""The settings of PLAN, and some that came later."""
+
+
+def _with(noise: float = 0.1, share: float = 0.0, steps: int = 3) -> Plan:
+    style = {"share": share, "rows": 9}
+    config = {"train": {"steps": steps, "widths": [1, 2], "noise": noise, "style": style}}
+    return Plan(config, PLAN.seed, PLAN.inputs, NEW)
+
+
+def test_new_settings_at_their_defaults_make_nothing_stale(tmp_path: Path) -> None:
+    skill = _done(tmp_path)
+    assert skill.staleness("train", _with()) is None
+    assert skill.staleness("train", _with(noise=0.2)) == "train.noise changed from None to 0.2"
+    assert skill.staleness("train", _with(share=0.5)) == "train.style.share changed from None to 0.5"
+    assert skill.staleness("train", _with(steps=4)) == "train.steps changed from 3 to 4"
+    skill.begin("train", _with())
+    assert skill.stages["train"].config == NEW, "what ran is told whole"
+
+
+def test_a_setting_that_was_chosen_once_counts_also_when_it_returns_to_its_default(tmp_path: Path) -> None:
+    skill = _done(tmp_path)
+    skill.begin("train", _with(noise=0.2))
+    skill.finish("train", [skill.folder / "train" / "final.bin"], "", 1.0)
+    assert skill.staleness("train", _with()) == "train.noise changed from 0.2 to 0.1"
+
+
 def test_a_missing_output_makes_a_stage_stale(tmp_path: Path) -> None:
     skill = _done(tmp_path)
     (skill.folder / "train" / "final.bin").unlink()

@@ -121,7 +121,7 @@ def _run_stage(skill: Skill, stage: Stage, screen: Screen, again: bool) -> Row:
         screen.say(f"{stage.name}: {note}")
         return Row(stage.name, before.seconds, True, before.result, _first(before.outputs))
     screen.say(f"{stage.name}: {stage.title} ({reason})")
-    resumes = not again and before.state != "pending" and before.fingerprint == plan.fingerprint
+    resumes = not again and before.state != "pending" and plan.repeats(before)
     skill.begin(stage.name, plan)
     start = time.monotonic()
     try:

@@ -55,7 +55,7 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
         inputs = _model_checksums(config) | {"command": skill.command}
         if config.appraised:
             inputs |= _robot_checksums(skill)
-        return Plan(_settings("generate", config), seed, inputs)
+        return Plan(_settings("generate", config), seed, inputs, _defaults("generate", config))
 
     def run(task: Task) -> Outcome:
         need("text2motion")
@@ -79,7 +79,8 @@ def retarget_stage(config: RetargetConfig, seed: int) -> Stage:
     """human.npz to robot.npz and retarget.json."""
 
     def plan(skill: Skill) -> Plan:
-        return Plan(_settings("retarget", config), seed, skill.checksums([skill.human_path]) | _robot_checksums(skill))
+        inputs = skill.checksums([skill.human_path]) | _robot_checksums(skill)
+        return Plan(_settings("retarget", config), seed, inputs, _defaults("retarget", config))
 
     def run(task: Task) -> Outcome:
         need("retarget")
@@ -100,7 +101,8 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
     """robot.npz to a checkpoint in train/."""
 
     def plan(skill: Skill) -> Plan:
-        return Plan(_settings("train", config), seed, skill.checksums([skill.robot_path]) | _robot_checksums(skill))
+        inputs = skill.checksums([skill.robot_path]) | _robot_checksums(skill)
+        return Plan(_settings("train", config), seed, inputs, _defaults("train", config))
 
     def run(task: Task) -> Outcome:
         need("train")
@@ -162,7 +164,7 @@ def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
 
     def plan(skill: Skill) -> Plan:
         inputs = skill.checksums([skill.robot_path, skill.bundle_folder]) | _robot_checksums(skill)
-        return Plan(_settings("evaluate", config), seed, inputs)
+        return Plan(_settings("evaluate", config), seed, inputs, _defaults("evaluate", config))
 
     def run(task: Task) -> Outcome:
         need("train")
@@ -187,7 +189,7 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
     def plan(skill: Skill) -> Plan:
         later = (skill.robot_path, skill.bundle_folder, skill.evaluation_path)
         inputs = skill.checksums([skill.human_path, *(path for path in later if path.exists())])
-        return Plan(_settings("preview", config), seed, inputs | _robot_checksums(skill))
+        return Plan(_settings("preview", config), seed, inputs | _robot_checksums(skill), _defaults("preview", config))
 
     def run(task: Task) -> Outcome:
         need("viewer")
@@ -264,6 +266,11 @@ def _settings(section: str, config: Any) -> dict[str, Any]:
             inner = inner.get(parent, {})
         inner.pop(last, None)
     return plain
+
+
+def _defaults(section: str, config: Any) -> dict[str, Any]:
+    """Return what ``_settings`` gives where nothing was chosen."""
+    return _settings(section, type(config)())
 
 
 def _robot_checksums(skill: Skill) -> dict[str, str]:

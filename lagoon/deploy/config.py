@@ -29,6 +29,8 @@ class EvaluateConfig:
     physics: Literal["checking", "training"] = "checking"
     """``checking`` (2 ms, elliptic cone, full collisions, dry friction) or ``training``, to tell a policy
     that has not learnt from one that has learnt its simulator."""
+    torque_speed: bool = False
+    """Limit torques by the motors' curve of torque against speed (motors.yaml), not by their rated torque alone."""
     stand_seconds: float = 0.5
     """Time that the robot stands under its joint controller before the policy takes over [s]."""
     hold_seconds: float = 0.5

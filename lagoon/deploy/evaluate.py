@@ -7,7 +7,7 @@ rollout, what the robot did in one undisturbed run, as a RobotMotion for viewers
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ def evaluate(
     """
     check_motion(bundle, motion, robot)
     report, began = progress or silent, time.perf_counter()
-    physics = PHYSICS[config.physics]
+    physics = replace(PHYSICS[config.physics], torque_speed=config.torque_speed)
     ticks = bundle.num_steps + round(config.hold_seconds / bundle.control_dt)
     draw, noise = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     conditions = draw_conditions(config, bundle.num_joints, ticks, bundle.control_dt, physics.dt, draw)

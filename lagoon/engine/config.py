@@ -44,6 +44,11 @@ class PPOConfig:
     """KL divergence per update that the learning rate aims at [nat]; 0 keeps ``lr`` fixed."""
     max_grad_norm: float = 1.0
     """Gradient norm limit, for actor and critic separately."""
+    smoothness: float = 0.0
+    """Weight of the squared change that noise in the observations makes in the mean action; 0 is off. It costs another
+    pass of the actor in each gradient step."""
+    smoothness_noise: float = 0.1
+    """Standard deviation of that noise, in standard deviations of each observation."""
     value_coef: float = 1.0
     """Weight of the value loss."""
     std_start: float = 0.35
@@ -96,6 +101,8 @@ class PPOConfig:
         self._require("lam", 0 <= self.lam <= 1, "a number from 0 to 1")
         self._require("std_hold", 0 <= self.std_hold < 1, "a number from 0 up to, but not including, 1")
         self._require("target_kl", self.target_kl >= 0, "0 or more")
+        self._require("smoothness", self.smoothness >= 0, "0 (off) or more")
+        self._require("smoothness_noise", self.smoothness_noise > 0, "a number above 0")
         self._require("value_coef", self.value_coef >= 0, "0 or more")
         self._require("workers", self.workers >= 0, "0 (one per core) or more")
         self._require("settle_steps", self.settle_steps >= 0, "0 or more")

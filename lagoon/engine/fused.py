@@ -112,7 +112,9 @@ class FusedBackward:
 
     def _actor_block(self, block: dict[str, Tensor], std: float, share: float) -> None:
         clip, precision = self._config.clip, 1.0 / std**2
-        miss = block["action"] - self._actor.forward(block["actor"])
+        mean = self._actor.forward(block["actor"])
+        calm = mean.clone() if "shaken" in block else None
+        miss = block["action"] - mean
         constant = miss.shape[1] * (math.log(std) + 0.5 * math.log(2 * math.pi))
         log_ratio = miss.square().sum(1).mul_(-0.5 * precision).sub_(constant).sub_(block["logp"])
         ratio = log_ratio.exp()
@@ -121,6 +123,9 @@ class FusedBackward:
         # Where the clipped term is the smaller one, the surrogate does not depend on the policy.
         slope = gain.masked_fill(limited < gain, 0.0).mul_(-share * precision)
         self._actor.backward(miss.mul_(slope[:, None]))
+        if calm is not None:
+            moved = self._actor.forward(block["shaken"]).sub(calm)
+            self._actor.backward(moved.mul_(2.0 * self._config.smoothness * share / moved.shape[1]))
         clipped = ((ratio - 1).abs_() > clip).sum()
         kl = torch.expm1(log_ratio).sub_(log_ratio).sum()
         surrogate = torch.minimum(gain, limited).sum().neg_()

@@ -37,6 +37,14 @@ def value_loss(value: Tensor, target: Tensor) -> Tensor:
     return (value - target).square().mean()
 
 
+def smoothness_loss(shaken: Tensor, mean: Tensor) -> Tensor:
+    """Return the mean squared difference of actions (M, A) under noise to those without, which are the target.
+
+    Source: Mysore et al. 2021, "Regularizing action policies for smooth control" (CAPS), the spatial term.
+    """
+    return (shaken - mean).square().mean()
+
+
 def kl_divergence(log_ratio: Tensor) -> Tensor:
     """Estimate KL(old || new) [nat] from samples of the old policy: mean(r - 1 - log r), never negative.
 
@@ -197,6 +205,8 @@ class PPO:
 
     def gradients(self, minibatch: Batch, std: float) -> None:
         """Write the gradient of the loss on a minibatch, and ``STATS``, into the flat buffer."""
+        if self.config.smoothness > 0.0:
+            minibatch = minibatch | {"shaken": self._shaken(minibatch["actor"])}
         if self.fused is not None:
             self.fused.gradients(minibatch, std)
             return
@@ -216,7 +226,16 @@ class PPO:
         with torch.no_grad():
             clipped = ((log_ratio.exp() - 1).abs() > self.config.clip).float().mean()
             stats = torch.stack([kl_divergence(log_ratio), clipped, surrogate, error])
-        return surrogate + self.config.value_coef * error, stats
+        loss = surrogate + self.config.value_coef * error
+        if "shaken" in minibatch:
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bf16):
+                shaken = self.policy.actor(minibatch["shaken"]).float()
+            loss = loss + self.config.smoothness * smoothness_loss(shaken, mean.detach())
+        return loss, stats
+
+    def _shaken(self, obs: Tensor) -> Tensor:
+        """Return normalised observations with noise on them."""
+        return obs + self.config.smoothness_noise * torch.randn(obs.shape, generator=self.generator)
 
     def _values(self, obs: Tensor) -> Tensor:
         if self.fused is not None:

@@ -5,7 +5,7 @@ What enters: values from configs/. What leaves: frozen dataclasses that the libr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from lagoon.engine.config import PPOConfig
 from lagoon.errors import BadSettingError
@@ -49,6 +49,8 @@ class RewardConfig:
     """Times the mean squared change of the action; keeps the motors quiet."""
     torque_penalty: float = 0.02
     """Times the mean squared share of the torque limit asked for beyond 0.7 of it."""
+    action_jerk_penalty: float = 0.0
+    """Times the mean squared second difference of the action: the price of turning back, which is what chatter does."""
 
 
 @dataclass(frozen=True)
@@ -101,10 +103,129 @@ class RandomizationConfig:
     """Largest sudden change of the base velocity in the ground plane [m/s]."""
     push_interval: float = 3.0
     """Mean time between pushes [s]."""
+    inertia_scale: tuple[float, float] = (1.0, 1.0)
+    """Factor on every link's inertia, beside the mass's: shapes are simplified in the description [-]."""
+    restitution: tuple[float, float] = (0.0, 0.0)
+    """Share of its speed with which a foot leaves the floor again; rubber on concrete has 0.1 to 0.3 [-]."""
+    joint_friction: tuple[float, float] = (0.0, 0.0)
+    """Dry friction in each joint [Nm]; physics takes about 1.8 times as long with it."""
+    joint_damping: tuple[float, float] = (0.0, 0.0)
+    """Damping in each joint beside the description's [Nm s/rad]."""
+    armature_scale: tuple[float, float] = (1.0, 1.0)
+    """Factor on each rotor's inertia as the joint feels it [-]."""
+    zero_offset: float = 0.0
+    """Largest error of each joint's zero in an episode: reading and command are off by the same angle [rad]."""
+    delay_jitter: float = 0.0
+    """Largest time added to the delay, drawn anew at every control step [s]."""
+    packet_loss: float = 0.0
+    """Chance that a control step's targets never reach the motors, which then keep the ones before [-]."""
+    slope: float = 0.0
+    """Largest lean of the floor, in any direction [rad]."""
     ramp: tuple[float, float] = (0.25, 0.6)
     """Shares of the training between which all ranges grow from nothing to full; balance comes first."""
     redraw: float = 0.2
     """Chance that an environment gets a new body at a reset; the rest keep theirs, which saves time."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadInputError: a range is the wrong way round, or a value cannot work.
+        """
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, (tuple, list)):
+                if len(value) != 2 or value[0] > value[1]:
+                    raise self._bad(item.name, "two numbers, the lower one first")
+                object.__setattr__(self, item.name, tuple(value))
+            elif value < 0.0:
+                raise self._bad(item.name, "0 or more")
+        for name in ("friction", "mass_scale", "inertia_scale", "gain_scale", "strength", "armature_scale"):
+            if getattr(self, name)[0] <= 0.0:
+                raise self._bad(name, "factors above 0")
+        for name in ("delay", "joint_friction", "joint_damping", "restitution"):
+            if getattr(self, name)[0] < 0.0:
+                raise self._bad(name, "0 or more")
+        if self.restitution[1] >= 1.0 or self.packet_loss >= 1.0:
+            raise self._bad("restitution" if self.restitution[1] >= 1.0 else "packet_loss", "less than 1")
+        if self.slope > 0.5:
+            raise self._bad("slope", "0 to 0.5")
+        if self.push_interval <= 0.0:
+            raise self._bad("push_interval", "more than 0")
+
+    def _bad(self, name: str, expected: str) -> BadSettingError:
+        return BadSettingError("RandomizationConfig", name, getattr(self, name), expected)
+
+
+@dataclass(frozen=True)
+class AlignmentConfig:
+    """Forgiving time: the robot may spend longer or shorter on frames that it cannot hit on the clock.
+
+    What it did so far is laid along the reference by dynamic programming (alignment.py), always forward, and errors
+    are counted against the frame found there.
+    """
+
+    share: float = 0.0
+    """Share of the tracking reward that is counted against the aligned frame; the rest is phase-locked. 0 is off."""
+    max_lag: float = 0.5
+    """Largest distance of the aligned frame from the clock, in both directions [s]."""
+    price: float = 0.02
+    """Cost of each frame that is waited at or skipped, beside the squared distance of the states."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            BadInputError: a value cannot work.
+        """
+        _check_share("AlignmentConfig", "share", self.share)
+        for name in ("max_lag", "price"):
+            if getattr(self, name) < 0.0:
+                raise BadSettingError("AlignmentConfig", name, getattr(self, name), "0 or more")
+
+
+@dataclass(frozen=True)
+class StyleConfig:
+    """An adversarial reward: a discriminator tells transitions of the reference from the policy's.
+
+    It sees two neighbouring instants in the base frame, neither time nor place nor heading. Every worker trains one of
+    its own on its own robots. Source: Peng et al. 2021, "AMP", with the least-squares loss and its gradient penalty.
+    """
+
+    share: float = 0.0
+    """Share of the reward that is style; the rest is tracking. 0 is off, and builds no discriminator."""
+    hidden: tuple[int, ...] = (128, 64)
+    """Widths of the discriminator's hidden layers."""
+    lr: float = 5e-4
+    """Learning rate of the discriminator."""
+    gradient_penalty: float = 5.0
+    """Weight of the squared slope at transitions of the reference."""
+    rows: int = 512
+    """Transitions of each kind in a gradient step."""
+    steps: int = 4
+    """Gradient steps in each iteration of the training."""
+    replay: int = 20_000
+    """Transitions of earlier policies that are kept, so that old tricks stay known."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            BadInputError: a value cannot work.
+        """
+        object.__setattr__(self, "hidden", tuple(int(width) for width in self.hidden))
+        _check_share("StyleConfig", "share", self.share)
+        for name in ("rows", "steps", "replay"):
+            if getattr(self, name) < 1:
+                raise BadSettingError("StyleConfig", name, getattr(self, name), "1 or more")
+        if self.lr <= 0.0 or self.gradient_penalty < 0.0:
+            name = "lr" if self.lr <= 0.0 else "gradient_penalty"
+            raise BadSettingError("StyleConfig", name, getattr(self, name), "above 0" if name == "lr" else "0 or more")
+
+
+def _check_share(owner: str, name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise BadSettingError(owner, name, value, "a share in [0, 1]")
 
 
 @dataclass(frozen=True)
@@ -119,8 +240,13 @@ class TaskConfig:
     """Past frames in the actor's observation; one pays for itself as soon as actions are delayed."""
     lookahead: tuple[int, ...] = (1, 4, 8)
     """Reference frames ahead of now that the actor sees [control steps]."""
+    target_cutoff: float = 0.0
+    """Corner frequency of a low-pass on the action, inside the exported graph [Hz]; 0 is none. What the policy sees as
+    its last action is the filtered one, so it knows the filter's state. 5 Hz delays slow motion by about 23 ms."""
     start_share: float = 0.2
     """Share of the resets that begin at frame 0; the rest begin at a random frame of the reference."""
+    adaptive_starts: float = 0.0
+    """Share of those random frames drawn where robots fail; the rest stay uniform, so no phase is forgotten."""
     hold: float = 0.5
     """Time that the last pose is held at the end of an episode [s]."""
     reset_joint_noise: float = 0.05
@@ -133,6 +259,12 @@ class TaskConfig:
     """Reward terms."""
     termination: TerminationConfig = field(default_factory=TerminationConfig)
     """Failure limits."""
+    alignment: AlignmentConfig = field(default_factory=AlignmentConfig)
+    """Errors against the frame where the robot is rather than where the clock is."""
+    style: StyleConfig = field(default_factory=StyleConfig)
+    """Adversarial reward."""
+    torque_speed: bool = False
+    """Train with the motors' curve of torque against speed (motors.yaml) rather than with their rated torque alone."""
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -144,8 +276,10 @@ class TaskConfig:
             raise BadSettingError("TaskConfig", "history", self.history, "0 or more")
         if not self.lookahead or min(self.lookahead) < 1:
             raise BadSettingError("TaskConfig", "lookahead", list(self.lookahead), "one or more frames of at least 1")
-        if not 0.0 <= self.start_share <= 1.0:
-            raise BadSettingError("TaskConfig", "start_share", self.start_share, "a share in [0, 1]")
+        for name in ("start_share", "adaptive_starts"):
+            _check_share("TaskConfig", name, getattr(self, name))
+        if self.target_cutoff < 0.0:
+            raise BadSettingError("TaskConfig", "target_cutoff", self.target_cutoff, "0 (none) or more")
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,21 @@ reference give the reward.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
 from lagoon.engine.environment import StepResult
+from lagoon.imitation.arrival import arriving, depth_of
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.kinematics import FootKinematics
+from lagoon.imitation.manner import Manner
 from lagoon.imitation.memory import Memory
 from lagoon.imitation.observations import ActorObservation, critic_extras
+from lagoon.imitation.policy_graph import blend_of, filtered
 from lagoon.imitation.randomization import body_features, draw_bodies, draw_sensor_errors, sensed, uniform
 from lagoon.imitation.reference import Reference
-from lagoon.imitation.rewards import effort_penalty, tracking_error, tracking_reward
+from lagoon.imitation.rewards import effort_penalty
 from lagoon.imitation.starts import Starts
 from lagoon.imitation.terminations import failed
 from lagoon.motion.robot_motion import RobotMotion
@@ -61,7 +64,8 @@ class TrackingEnv:
             start_share: another share of starts at frame 0 than the task's.
         """
         self.robot, self.config, self.num_envs = robot, config, num_envs
-        self.backend = backend or MujocoBackend(robot, num_envs, TRAINING, threads=1)
+        physics = replace(TRAINING, torque_speed=config.task.torque_speed)
+        self.backend = backend or MujocoBackend(robot, num_envs, physics, threads=1)
         self.reference = Reference(motion, robot)
         self.feet = FootKinematics(robot)
         self.action_dim = robot.num_joints
@@ -76,12 +80,23 @@ class TrackingEnv:
         self.ramp = 0.0
         n, j = num_envs, robot.num_joints
         self.body = BodyParameters.nominal(n, j, TRAINING.friction)
-        body = body_features(self.body, torch.zeros(n))
-        self.memory = Memory.zeros(n, j, self.observe.state_size, self.observe.frame_size, body.shape[1])
+        self.blend = blend_of(task.target_cutoff, robot.control_dt)
+        self.manner = Manner.build(self.reference, robot, task, n, seed)
+        self.last_step += self.manner.late_steps
+        body = body_features(self.body, torch.zeros(n), config.randomization)
+        self.memory = Memory.zeros(
+            n,
+            j,
+            self.observe.state_size,
+            self.observe.frame_size,
+            body.shape[1],
+            depth_of(config.randomization, robot.control_dt),
+            self.manner.width,
+        )
         self.memory.body[:] = body
         self.obs_dims = {
             "actor": self.observe.size,
-            "critic": self.observe.size + 7 + 3 * len(robot.legs) + body.shape[1],
+            "critic": self.observe.size + 7 + 3 * len(robot.legs) + body.shape[1] + self.manner.width,
         }
         self._everyone = torch.arange(n)
         self._push_chance = robot.control_dt / config.randomization.push_interval
@@ -99,6 +114,8 @@ class TrackingEnv:
         """Advance one control period; see VecEnv.step. Robots whose episode ended are reset."""
         task, memory = self.config.task, self.memory
         action = action.clamp(-task.action_clip, task.action_clip)
+        if self.blend < 1.0:
+            action = filtered(action, memory.prev_action, self.blend)
         target = self.reference.joint_target[self.reference.index(memory.step + 1)] + task.action_scale * action
         target = torch.minimum(torch.maximum(target, self.lower), self.upper)
         self._push()
@@ -110,12 +127,13 @@ class TrackingEnv:
         memory.policy_state = self.observe.next_state(memory.policy_state, memory.frame)
 
         foot_pos = self.feet(state.joint_pos)
-        error = tracking_error(state, self.reference, memory.step, foot_pos)
+        earned, error = self.manner.reward(state, memory.step, foot_pos)
         asked = self.kp * (target - state.joint_pos) - self.kd * state.joint_vel
-        reward = tracking_reward(error, task.reward) - effort_penalty(
-            action, memory.prev_action, asked, self.torque_limit, task.reward
+        reward = earned - effort_penalty(
+            action, memory.prev_action, asked, self.torque_limit, task.reward, memory.prev_change
         )
-        memory.prev_action, memory.prev_target = action, target
+        memory.prev_action, memory.prev_change = action, action - memory.prev_action
+        memory.extras = self.manner.critic_inputs(state)
         terminated = failed(error, task.termination) | diverged
         reward = torch.where(diverged, torch.zeros_like(reward), reward)
         truncated = (memory.step >= self.last_step) & ~terminated
@@ -129,6 +147,10 @@ class TrackingEnv:
         }
         if len(done_ids):
             metrics["episode_success"] = truncated[done_ids].float().mean().item()
+        if task.adaptive_starts > 0.0:
+            self.starts.report(memory.step[done_ids], terminated[done_ids])
+            metrics["start_entropy"] = self.starts.entropy()
+        metrics |= self.manner.metrics()
         obs, final_obs = self._observe_and_reset(state, foot_pos, done_ids)
         return StepResult(
             obs=obs,
@@ -144,15 +166,22 @@ class TrackingEnv:
         """Grow the randomization with the training's progress in [0, 1]."""
         begin, full = self.config.randomization.ramp
         self.ramp = min(1.0, max(0.0, (fraction - begin) / max(full - begin, 1e-9)))
+        self.manner.learn()
 
     def state_dict(self) -> dict[str, Tensor]:
         """What a resumed run needs beyond the policy; robots start anew after a resume."""
-        return {"generator": self.generator.get_state(), "ramp": torch.tensor(self.ramp)}
+        own = {"generator": self.generator.get_state(), "ramp": torch.tensor(self.ramp)}
+        if self.config.task.adaptive_starts > 0.0:
+            own["falls"] = self.starts.falls.clone()
+        return own | self.manner.state_dict()
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Take up the draws where state_dict left them."""
         self.generator.set_state(state["generator"])
         self.ramp = float(state["ramp"])
+        if "falls" in state:
+            self.starts.falls = state["falls"].clone()
+        self.manner.load_state_dict(state)
 
     def close(self) -> None:
         """Release the simulator."""
@@ -162,9 +191,10 @@ class TrackingEnv:
 
     def _simulate(self, target: Tensor) -> Tensor:
         """Step physics with targets (N, J) that reach each motor after its delay; return who diverged (N,)."""
-        late = self.memory.delay.unsqueeze(-1)
-        held = self.memory.prev_target
-        targets = torch.stack([torch.where(late > s, held, target) for s in range(self.backend.substeps)])
+        substeps, randomization = self.backend.substeps, self.config.randomization
+        targets = arriving(
+            target, self.memory, randomization, self.ramp, substeps, self.robot.control_dt, self.generator
+        )
         timed = self._steps % PHYSICS_TIMING_STEPS == 0
         self._steps += 1
         if not timed:
@@ -182,8 +212,11 @@ class TrackingEnv:
         memory = self.memory
         memory.step[ids] = start
         memory.prev_action[ids] = 0.0
+        memory.prev_change[ids] = 0.0
         # A robot that has stood or moved here for a while was last told to be here.
-        memory.prev_target[ids] = self.reference.joint_target[start]
+        memory.past_targets[ids] = self.reference.joint_target[start].unsqueeze(1)
+        self.manner.begin(ids, start, state)
+        memory.extras[ids] = self.manner.fresh_inputs(len(ids))
         memory.policy_state[ids] = torch.nan
 
     def _redraw_bodies(self, ids: Tensor, chance: float) -> None:
@@ -195,7 +228,9 @@ class TrackingEnv:
             body = draw_bodies(len(chosen), self.action_dim, TRAINING.friction, config, self.ramp, rng)
             self.backend.set_parameters(chosen, body)
             self.body.put(chosen, body)
-        memory.body[ids] = body_features(self.body.rows(ids), memory.delay[ids])
+        body = self.body.rows(ids)
+        memory.slope[ids] = body.slope
+        memory.body[ids] = body_features(body, memory.delay[ids], config)
 
     def _observe_and_reset(
         self, state: SimState, foot_pos: Tensor, done_ids: Tensor
@@ -231,7 +266,7 @@ class TrackingEnv:
         self.memory.policy_state, self.memory.frame = policy_state[: self.num_envs], frame[: self.num_envs]
         actor = self.observe(joint_pos, joint_vel, quat, ang_vel, memory.prev_action, memory.step, policy_state)
         extras = critic_extras(state, self.reference, memory.step, foot_pos, memory.body)
-        return {"actor": actor, "critic": torch.cat([actor, extras], dim=-1)}
+        return {"actor": actor, "critic": torch.cat([actor, extras, memory.extras], dim=-1)}
 
     def _push(self) -> None:
         """Kick a few robots in the ground plane."""

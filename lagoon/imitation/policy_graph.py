@@ -7,6 +7,8 @@ action scaling and the reference motion are inside, so a robot needs nothing els
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from lagoon.engine.policy import GaussianActorCritic
@@ -23,6 +25,16 @@ INPUT_NAMES = ("joint_pos", "joint_vel", "imu_quat", "imu_ang_vel", "prev_action
 OUTPUT_NAMES = ("joint_pos_target", "action", "state_out")
 
 
+def blend_of(cutoff: float, dt: float) -> float:
+    """Weight of the new value in a first-order low-pass with this corner frequency [Hz]; 1 without a filter (0 Hz)."""
+    return 1.0 - math.exp(-2.0 * math.pi * cutoff * dt) if cutoff > 0.0 else 1.0
+
+
+def filtered(action: Tensor, prev_action: Tensor, blend: float) -> Tensor:
+    """(N, J) the low-passed action; ``prev_action`` is the one that this gave a step before."""
+    return prev_action + blend * (action - prev_action)
+
+
 class PolicyGraph(torch.nn.Module):
     """The deterministic policy; traced and exported to ONNX."""
 
@@ -36,6 +48,7 @@ class PolicyGraph(torch.nn.Module):
         self.observe = ActorObservation(Reference(motion, robot), default, task.lookahead, task.history)
         self.normalizer, self.actor = policy.normalizer["actor"], policy.actor
         self.action_scale, self.action_clip = task.action_scale, task.action_clip
+        self.blend = blend_of(task.target_cutoff, robot.control_dt)
         self.register_buffer("lower", torch.tensor(robot.joint_lower, dtype=torch.float32))
         self.register_buffer("upper", torch.tensor(robot.joint_upper, dtype=torch.float32))
 
@@ -74,6 +87,8 @@ class PolicyGraph(torch.nn.Module):
         step = torch.round(time_step).squeeze(-1).to(torch.int64)
         rows = self.observe(joint_pos, joint_vel, imu_quat, imu_ang_vel, prev_action, step, state)
         action = self.actor(self.normalizer(rows)).clamp(-self.action_clip, self.action_clip)
+        if self.blend < 1.0:
+            action = filtered(action, prev_action, self.blend)
         reference = self.observe.reference
         target = reference.joint_target[reference.index(step + 1)] + self.action_scale * action
         target = torch.minimum(torch.maximum(target, self.lower), self.upper)

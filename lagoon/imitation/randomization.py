@@ -16,6 +16,16 @@ from lagoon.sim.backend import BodyParameters, SimState
 Tensor = torch.Tensor
 
 
+OPTIONAL = {
+    "inertia_scale": 1.0,
+    "restitution": 0.0,
+    "joint_friction": 0.0,
+    "joint_damping": 0.0,
+    "armature_scale": 1.0,
+}
+"""Ranges that hold nothing but the nominal value unless somebody opens them; then nothing is drawn for them."""
+
+
 def uniform(shape: tuple[int, ...], low: float, high: float, generator: torch.Generator) -> Tensor:
     """Uniform float32 in [low, high)."""
     return low + (high - low) * torch.rand(shape, generator=generator)
@@ -40,7 +50,7 @@ def draw_bodies(
     """
     gain = _shrunk(config.gain_scale, 1.0, ramp)
     com = ramp * config.com_offset
-    return BodyParameters(
+    body = BodyParameters(
         friction=uniform((count,), *_shrunk(config.friction, friction, ramp), generator),
         mass_scale=uniform((count,), *_shrunk(config.mass_scale, 1.0, ramp), generator),
         payload=uniform((count,), *_shrunk(config.payload, 0.0, ramp), generator),
@@ -49,27 +59,43 @@ def draw_bodies(
         kd_scale=uniform((count, joints), *gain, generator),
         strength=uniform((count, joints), *_shrunk(config.strength, 1.0, ramp), generator),
     )
+    for name, nominal in OPTIONAL.items():
+        limits = getattr(config, name)
+        if limits != (nominal, nominal):
+            shape = tuple(getattr(body, name).shape)
+            setattr(body, name, uniform(shape, *_shrunk(limits, nominal, ramp), generator))
+    if config.slope > 0.0:
+        lean = torch.sin(uniform((count, 1), 0.0, ramp * config.slope, generator))
+        angle = uniform((count, 1), 0.0, 2.0 * torch.pi, generator)
+        body.slope = lean * torch.cat([torch.cos(angle), torch.sin(angle)], dim=1)
+    return body
 
 
-def body_features(body: BodyParameters, delay: Tensor) -> Tensor:
-    """(N, 13) the parameters scaled to about one, for the critic."""
+def body_features(body: BodyParameters, delay: Tensor, config: RandomizationConfig) -> Tensor:
+    """(N, 13 + what is randomized beside) the parameters scaled to about one, for the critic."""
     column = lambda x: x.unsqueeze(-1)  # noqa: E731
-    return torch.cat(
-        [
-            column(body.friction),
-            column(body.mass_scale - 1.0) * 10.0,
-            column(body.payload),
-            body.com_offset * 50.0,
-            column(body.kp_scale.mean(-1) - 1.0) * 10.0,
-            column(body.kd_scale.mean(-1) - 1.0) * 10.0,
-            column(body.strength.mean(-1) - 1.0) * 10.0,
-            column(body.strength.min(-1).values - 1.0) * 10.0,
-            column(body.kp_scale.min(-1).values - 1.0) * 10.0,
-            column(body.kp_scale.max(-1).values - 1.0) * 10.0,
-            column(delay.float()),
-        ],
-        dim=-1,
-    )
+    columns = [
+        column(body.friction),
+        column(body.mass_scale - 1.0) * 10.0,
+        column(body.payload),
+        body.com_offset * 50.0,
+        column(body.kp_scale.mean(-1) - 1.0) * 10.0,
+        column(body.kd_scale.mean(-1) - 1.0) * 10.0,
+        column(body.strength.mean(-1) - 1.0) * 10.0,
+        column(body.strength.min(-1).values - 1.0) * 10.0,
+        column(body.kp_scale.min(-1).values - 1.0) * 10.0,
+        column(body.kp_scale.max(-1).values - 1.0) * 10.0,
+        column(delay.float()),
+    ]
+    for name, nominal in OPTIONAL.items():
+        low, high = getattr(config, name)
+        if (low, high) != (nominal, nominal):
+            value = getattr(body, name)
+            value = value if value.dim() == 1 else value.mean(-1)
+            columns.append(column(value - nominal) / max(abs(low - nominal), abs(high - nominal)))
+    if config.slope > 0.0:
+        columns.append(body.slope / config.slope)
+    return torch.cat(columns, dim=-1)
 
 
 def draw_sensor_errors(
@@ -83,6 +109,9 @@ def draw_sensor_errors(
     memory.heading_offset[ids] = uniform((count,), -ramp * heading, ramp * heading, generator)
     low, high = (round(ramp * value / physics_dt) for value in config.delay)
     memory.delay[ids] = torch.randint(low, high + 1, (count,), generator=generator)
+    if config.zero_offset > 0.0:
+        zero = ramp * config.zero_offset
+        memory.zero_offset[ids] = uniform((count, joints), -zero, zero, generator)
 
 
 def sensed(
@@ -97,9 +126,25 @@ def sensed(
     noise = torch.randn((len(state.joint_pos), 2 * joints + 6), generator=generator) * ramp
     q, v, tilt, gyro = noise.split([joints, joints, 3, 3], dim=1)
     wobble = quat_from_rotvec(memory.tilt_offset + tilt * config.tilt_noise)
+    joint_pos, quat = state.joint_pos + memory.joint_pos_offset, state.root_quat_w
+    if config.zero_offset > 0.0:
+        joint_pos = joint_pos + memory.zero_offset
+    if config.slope > 0.0:
+        quat = quat_mul(upright_from_floor(memory.slope), quat)
     return (
-        state.joint_pos + memory.joint_pos_offset + q * config.joint_pos_noise,
+        joint_pos + q * config.joint_pos_noise,
         state.joint_vel + v * config.joint_vel_noise,
-        quat_mul(state.root_quat_w, wobble),
+        quat_mul(quat, wobble),
         state.root_ang_vel_b + gyro * config.ang_vel_noise,
     )
+
+
+def upright_from_floor(slope: Tensor) -> Tensor:
+    """(N, 4) the turn from the floor's frame to one whose z points against gravity.
+
+    Args:
+        slope: (N, 2) x and y of the unit vector against gravity, in the floor's frame.
+    """
+    size = slope.norm(dim=-1, keepdim=True)
+    angle = torch.asin(size.clamp(max=1.0)) / size.clamp(min=1e-9)
+    return quat_from_rotvec(torch.cat([slope[:, 1:] * angle, -slope[:, :1] * angle, torch.zeros_like(size)], dim=-1))

@@ -1,4 +1,4 @@
-"""The tracking reward, phase-locked: how near the robot is to the reference at this very step.
+"""The tracking reward: how near the robot is to the reference, at this very step or at the frame aligned with it.
 
 What enters: errors of N robots. What leaves: (N,) rewards. Pure functions of tensors.
 
@@ -47,8 +47,13 @@ class TrackingError:
         return torch.clamp(self.rotation**2 - self.tilt**2, min=0.0)
 
 
-def tracking_error(state: SimState, reference: Reference, step: Tensor, foot_pos: Tensor) -> TrackingError:
+def tracking_error(
+    state: SimState, reference: Reference, step: Tensor, foot_pos: Tensor, rate: Tensor | None = None
+) -> TrackingError:
     """Compare N robots with the reference at control steps (N,); ``foot_pos`` (N, F, 3) is in the base frame [m].
+
+    ``rate`` (N,) is the pace at which each robot goes through the reference, None the clock's: who goes half as fast
+    is expected to have half of its velocities.
 
     Robots start at the reference's own heading (world yaw is free on a flat floor), so orientations
     and velocities are compared in world. Positions in the ground plane are not compared: the actor
@@ -56,16 +61,20 @@ def tracking_error(state: SimState, reference: Reference, step: Tensor, foot_pos
     """
     now = reference.index(step)
     rotation = quat_to_rotvec(quat_mul(quat_conj(reference.root_quat[now]), state.root_quat_w))
+    joint_vel, lin_vel, ang_vel = reference.joint_vel[now], reference.root_lin_vel[now], reference.root_ang_vel[now]
+    if rate is not None:
+        pace = rate.unsqueeze(-1)
+        joint_vel, lin_vel, ang_vel = joint_vel * pace, lin_vel * pace, ang_vel * pace
     level = (gravity_in_base(state.root_quat_w) * reference.gravity[now]).sum(-1)
     return TrackingError(
         joint_pos_sq=((state.joint_pos - reference.joint_pos[now]) ** 2).sum(-1),
-        joint_vel_sq=((state.joint_vel - reference.joint_vel[now]) ** 2).sum(-1),
+        joint_vel_sq=((state.joint_vel - joint_vel) ** 2).sum(-1),
         foot_pos_sq=((foot_pos - reference.foot_pos[now]) ** 2).sum((-1, -2)),
         height=(state.root_pos_w[:, 2] - reference.root_pos[now, 2]).abs(),
         tilt=torch.arccos(level.clamp(-1.0, 1.0)),
         rotation=rotation.norm(dim=-1),
-        lin_vel_sq=((state.root_lin_vel_w - reference.root_lin_vel[now]) ** 2).sum(-1),
-        ang_vel_sq=((state.root_ang_vel_b - reference.root_ang_vel[now]) ** 2).sum(-1),
+        lin_vel_sq=((state.root_lin_vel_w - lin_vel) ** 2).sum(-1),
+        ang_vel_sq=((state.root_ang_vel_b - ang_vel) ** 2).sum(-1),
     )
 
 
@@ -84,7 +93,12 @@ def tracking_reward(error: TrackingError, config: RewardConfig) -> Tensor:
 
 
 def effort_penalty(
-    action: Tensor, prev_action: Tensor, torque: Tensor, torque_limit: Tensor, config: RewardConfig
+    action: Tensor,
+    prev_action: Tensor,
+    torque: Tensor,
+    torque_limit: Tensor,
+    config: RewardConfig,
+    prev_change: Tensor | None = None,
 ) -> Tensor:
     """(N,) >= 0: the price of jerky actions and of torques near the limit.
 
@@ -94,7 +108,11 @@ def effort_penalty(
         torque: (N, J) asked of the motors, before clipping [Nm].
         torque_limit: (J,) [Nm].
         config: weights.
+        prev_change: (N, J) change of the action one step before; needed for the price of jerk.
     """
     rate = ((action - prev_action) ** 2).mean(-1)
     excess = torch.clamp(torque.abs() / torque_limit - 0.7, min=0.0)
-    return config.action_rate_penalty * rate + config.torque_penalty * (excess**2).mean(-1)
+    price = config.action_rate_penalty * rate + config.torque_penalty * (excess**2).mean(-1)
+    if config.action_jerk_penalty > 0.0 and prev_change is not None:
+        price = price + config.action_jerk_penalty * ((action - prev_action - prev_change) ** 2).mean(-1)
+    return price

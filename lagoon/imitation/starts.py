@@ -6,6 +6,8 @@ and handed out as robots fall, since drawing a handful at every step would cost 
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from lagoon.imitation.config import TaskConfig
@@ -19,6 +21,12 @@ Tensor = torch.Tensor
 
 BATCH = 512
 """States drawn at once."""
+BIN_SECONDS = 0.25
+"""Frames are drawn by stretches of this length [s]."""
+LOOK_BACK = 3
+"""A fall has its cause in this many stretches before it, the last of them most."""
+MEMORY = 0.995
+"""Share of the falls that is still counted after another hundred episodes' ends."""
 
 
 class Starts:
@@ -46,7 +54,40 @@ class Starts:
         self._feet = FootKinematics(robot)
         self._lower = torch.tensor(robot.joint_lower, dtype=torch.float32)
         self._upper = torch.tensor(robot.joint_upper, dtype=torch.float32)
+        self._dt = robot.control_dt
+        bins = max(1, math.ceil((reference.num_frames - 2) * robot.control_dt / BIN_SECONDS))
+        self.falls = torch.zeros(bins)
+        """(B,) falls in each stretch, older ones count less."""
         self._frames, self._states, self._next = torch.zeros(0, dtype=torch.int64), None, 0
+
+    def report(self, steps: Tensor, fell: Tensor) -> None:
+        """Tell how episodes ended.
+
+        Args:
+            steps: (K,) control steps since frame 0 at their ends.
+            fell: (K,) True where they ended by failure.
+        """
+        bins = (steps.to(torch.float32) * self._dt / BIN_SECONDS).to(torch.int64).clamp(max=len(self.falls) - 1)
+        self.falls *= MEMORY ** (len(steps) / 100)
+        self.falls += torch.bincount(bins[fell], minlength=len(self.falls)).to(self.falls.dtype)
+
+    def weights(self) -> Tensor:
+        """(B,) chance of each stretch, summing to 1: the task's share where robots fail, the rest uniform."""
+        uniform = torch.full_like(self.falls, 1.0 / len(self.falls))
+        share = self._task.adaptive_starts
+        if share == 0.0 or not self.falls.any():
+            return uniform
+        spread = torch.zeros_like(self.falls)
+        for back in range(min(LOOK_BACK, len(self.falls))):
+            spread += torch.cat([self.falls[back:], torch.zeros(back)]) * 0.5**back
+        return (1.0 - share) * uniform + share * spread / spread.sum()
+
+    def entropy(self) -> float:
+        """Entropy of the weights as a share of its largest value: 1 is uniform, 0 a single stretch."""
+        weights = self.weights()
+        if len(weights) == 1:
+            return 1.0
+        return float(-(weights * weights.clamp(min=1e-12).log()).sum() / math.log(len(weights)))
 
     def take(self, count: int) -> tuple[Tensor, SimState]:
         """Return the frames (count,) int64 and the states (count rows) of the next starts."""
@@ -60,6 +101,11 @@ class Starts:
     def _draw(self, count: int) -> tuple[Tensor, SimState]:
         task, ref, rng = self._task, self._reference, self._generator
         frame = torch.randint(0, max(1, ref.num_frames - 2), (count,), generator=rng)
+        if task.adaptive_starts > 0.0:
+            length = BIN_SECONDS / self._dt
+            place = torch.multinomial(self.weights(), count, replacement=True, generator=rng)
+            inside = torch.rand(count, generator=rng)
+            frame = ((place + inside) * length).to(torch.int64).clamp(max=max(0, ref.num_frames - 3))
         frame[torch.rand(count, generator=rng) < self._start_share] = 0
 
         def normal(width: int, scale: float) -> Tensor:

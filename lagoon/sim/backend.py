@@ -6,7 +6,7 @@ lagoon's conventions; nobody else sees a simulator's own arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -61,6 +61,33 @@ class BodyParameters:
     """(K, J) factor on the damping gains."""
     strength: Tensor
     """(K, J) factor on the torque limits."""
+    inertia_scale: Tensor = field(default=None)  # type: ignore[assignment]
+    """(K,) factor on every link's inertia, beside mass_scale."""
+    restitution: Tensor = field(default=None)  # type: ignore[assignment]
+    """(K,) share of its speed with which a foot leaves the floor again, in [0, 1)."""
+    joint_friction: Tensor = field(default=None)  # type: ignore[assignment]
+    """(K, J) dry friction beside the model's [Nm]."""
+    joint_damping: Tensor = field(default=None)  # type: ignore[assignment]
+    """(K, J) damping beside the model's [Nm s/rad]."""
+    armature_scale: Tensor = field(default=None)  # type: ignore[assignment]
+    """(K, J) factor on the rotor inertia that the gears show at the joint."""
+    slope: Tensor = field(default=None)  # type: ignore[assignment]
+    """(K, 2) x and y of the unit vector against gravity, in the frame of the floor: a floor that leans."""
+
+    def __post_init__(self) -> None:
+        """Fill in what was left out: as in the model, on a level floor."""
+        count, joints = self.kp_scale.shape
+        usual = {
+            "inertia_scale": torch.ones(count),
+            "restitution": torch.zeros(count),
+            "joint_friction": torch.zeros(count, joints),
+            "joint_damping": torch.zeros(count, joints),
+            "armature_scale": torch.ones(count, joints),
+            "slope": torch.zeros(count, 2),
+        }
+        for name, value in usual.items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
 
     def rows(self, ids: Tensor) -> BodyParameters:
         """Copy of the given robots' parameters."""

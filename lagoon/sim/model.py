@@ -38,6 +38,8 @@ class PhysicsConfig:
     """Dry friction in every joint [Nm]; about 1.8x the time when not zero."""
     full_collisions: bool = False
     """Collide the whole body with the floor and with itself, not only feet, thighs and trunk with the floor."""
+    torque_speed: bool = False
+    """Limit torques by the motors' curve of torque against speed (motors.yaml), not by their rated torque alone."""
 
     def substeps(self, control_dt: float) -> int:
         """Number of physics steps in one control period [s].

@@ -18,6 +18,8 @@ from mujoco.batch import Batch, SimulationError
 from lagoon.robot import RobotSpec
 from lagoon.sim.backend import BodyParameters, SimState
 from lagoon.sim.model import TRAINING, Addresses, PhysicsConfig, build_model
+from lagoon.sim.motors import motor_curve
+from lagoon.sim.variation import rarely_varied
 
 Tensor = torch.Tensor
 
@@ -65,6 +67,8 @@ class MujocoBackend:
         self._ctrl, self._warmstart = self._batch.bind("ctrl"), self._batch.bind("qacc_warmstart")
         self._torque = self._batch.bind("actuator_force")
         self._fields: dict[str, np.ndarray] = {}
+        self._limits = np.tile(np.asarray(robot.torque_limit, dtype=np.float64), (num_envs, 1))
+        self._curve = motor_curve(robot) if physics.torque_speed else None
         watched = ("site_xpos", "site_xquat", "xpos", "xquat") if watch_feet else ()
         self._outputs = {name: self._batch.bind(name) for name in watched}
         self._body = slice(1, self.model.nbody)
@@ -117,7 +121,11 @@ class MujocoBackend:
     def step(self, targets: Tensor) -> Tensor:
         """See SimBackend.step."""
         held = targets.dim() == 2
+        if held and self._curve is not None:
+            targets, held = targets.expand(self.substeps, *targets.shape), False
         for target in targets[None] if held else targets:
+            if self._curve is not None:
+                self._limit_torques()
             self._ctrl[:, self.addresses.actuator] = target.numpy()
             # A robot whose physics diverges stops on its own; it is found below and the others go on.
             with contextlib.suppress(SimulationError):
@@ -135,7 +143,7 @@ class MujocoBackend:
         scale = p["mass_scale"][:, None]
         base = at.base_body
         mass = model.body_mass * scale
-        inertia = model.body_inertia * scale[..., None]
+        inertia = model.body_inertia * (scale * p["inertia_scale"][:, None])[..., None]
         # A payload at the base's centre of mass: inertia grows in proportion, a stated simplification.
         ratio = (mass[:, base] + p["payload"]) / mass[:, base]
         mass[:, base] *= ratio
@@ -160,11 +168,26 @@ class MujocoBackend:
             "actuator_biasprm": bias,
             "actuator_forcerange": force,
         }
+        self._limits[rows] = force[:, at.actuator, 1]
         for name, value in values.items():
-            if name not in self._fields:
-                self._fields[name] = self._batch.expand(name)
-            self._fields[name][rows] = value
+            self._field(name)[rows] = value
+        for name, value in rarely_varied(p, model, at, self._fields).items():
+            self._field(name)[rows] = value
         self._batch.set_const(np.sort(rows))
+
+    def _field(self, name: str) -> np.ndarray:
+        """The live (N, ...) values of a model field."""
+        if name not in self._fields:
+            self._fields[name] = self._batch.expand(name)
+        return self._fields[name]
+
+    def _limit_torques(self) -> None:
+        """Give every motor the torque limits that it has at its present speed."""
+        at, curve = self.addresses, self._curve
+        assert curve is not None
+        lower, upper = curve.limits(self._qvel[:, at.joint_dof], self._limits)
+        force = self._field("actuator_forcerange")
+        force[:, at.actuator, 0], force[:, at.actuator, 1] = lower, upper
 
     def push(self, ids: Tensor, delta_lin_vel_w: Tensor) -> None:
         """See SimBackend.push."""

@@ -39,6 +39,26 @@ def test_gradients_and_statistics_equal_autograd(activation, rows):
     torch.testing.assert_close(reduced[0], reduced[1], rtol=1e-4, atol=2e-6)
 
 
+def test_the_gradient_of_smoothness_equals_autograd_and_makes_the_actor_calmer():
+    reduced, change = [], []
+    for fused in (True, False):
+        config = PPOConfig(hidden=(32, 16), fused_backward=fused, smoothness=5.0, smoothness_noise=0.3)
+        policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=3)
+        ppo = PPO(policy, config, torch.Generator().manual_seed(1))
+        data = batch(1300, policy)
+        ppo.gradients(data, STD)
+        reduced.append(ppo.flat.reduced.clone())
+        shaken = data["actor"] + 0.3 * torch.randn(data["actor"].shape, generator=torch.Generator().manual_seed(9))
+        for _ in range(2):
+            with torch.no_grad():
+                change.append(float((policy.actor(shaken) - policy.actor(data["actor"])).square().mean()))
+            for _ in range(30):
+                ppo.gradients(data | {"advantage": 0.0 * data["advantage"]}, STD)
+                ppo.optimizer.step()
+    torch.testing.assert_close(reduced[0], reduced[1], rtol=1e-4, atol=2e-6)
+    assert change[1] < 0.5 * change[0] and change[3] < 0.5 * change[2]
+
+
 def test_it_is_left_out_where_it_does_not_apply():
     for config in (PPOConfig(activation="silu"), PPOConfig(bf16=True), PPOConfig(fused_backward=False)):
         policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=0)
