@@ -86,7 +86,8 @@ def run(call: Call) -> int:
     if sequence.problem:
         screen.say(f"It ended early: {sequence.problem}")
         if controller.fault is not None and controller.fault.guard == "overrun":
-            screen.say("This computer was too busy. Stop what else runs on it, and try again.")
+            advice = " Or rehearse without its clock: deploy.clock=virtual" if is_sim else ""
+            screen.say(f"This computer was too busy. Stop what else runs on it, and try again.{advice}")
         return 1
     return 0
 
@@ -124,7 +125,7 @@ def _rehearsal(controller: Controller, config: DeployConfig, is_dry: bool) -> tu
 
     fake = FakeRobot(controller.robot, config.fake, config.seed)
     film = Film(fake, controller) if config.video else None
-    return InProcessTransport(fake, clock="virtual" if is_dry else "wall"), film
+    return InProcessTransport(fake, clock="virtual" if is_dry else config.clock), film
 
 
 def _open(call: Call, skills: Sequence[PolicyBundle], robot: RobotSpec, is_dry: bool) -> Transport:
@@ -235,6 +236,7 @@ VERB = Verb(
         "robot",
         "skills_dir",
         "deploy.link",
+        "deploy.clock",
         "deploy.video",
         "deploy.record",
         "deploy.dry_seconds",

@@ -25,7 +25,7 @@ from lagoon.paths import sha256_of, write_text
 
 SCHEMA_VERSION = 1
 FILE = "deploy_check.json"
-WITHOUT_EFFECT = ("link", "unitree", "seed", "video", "dry_seconds", "record", "record_seconds")
+WITHOUT_EFFECT = ("link", "unitree", "seed", "clock", "video", "dry_seconds", "record", "record_seconds")
 """Settings of deployment that a check does not depend on."""
 PACKAGES = ("numpy", "onnxruntime", "mujoco")
 

@@ -189,6 +189,9 @@ class DeployConfig:
     """Seed of the fake robot's noise and losses."""
     dry_seconds: float = 3.0
     """Time that a dry run takes [s]."""
+    clock: Literal["wall", "virtual"] = "wall"
+    """Whose time passes with --sim: ``wall``, as on a robot, or ``virtual``, as fast as it can be simulated and the
+    same every time; for a video on a busy computer, or a test."""
     video: bool = False
     """Write a video of a simulated run into deploy_run/ beside the bundle."""
     record: str = "auto"
@@ -219,6 +222,8 @@ class DeployConfig:
         """
         if not self.record.strip():
             raise BadSettingError("DeployConfig", "record", self.record, "auto, none or a folder")
+        if self.clock not in ("wall", "virtual"):
+            raise BadSettingError("DeployConfig", "clock", self.clock, "wall or virtual")
         limits = {"runs": (1, 100), "timing_seconds": (0.5, 600), "seed": (0, 2**32 - 1), "dry_seconds": (0.1, 600)}
         limits |= {"max_policy_ms": (0.1, 20), "max_late_ms": (0.1, 20), "max_joint_error": (0.01, 0.3)}
         limits |= {"max_height_error": (0.01, 0.1), "record_seconds": (1, 7200)}

@@ -362,3 +362,13 @@ def test_a_terminal_that_breaks_in_the_midst_of_a_run_does_not_stop_the_robot(bu
     assert cli.main(["deploy", "run", str(bundle), "--sim", *SHORT]) == 0
     log = json.loads((bundle.parent / "deploy_run.json").read_text())
     assert [e["mode"] for e in log["events"] if e["kind"] == "mode"][-1] == "damping"
+
+
+def test_a_rehearsal_on_the_virtual_clock_needs_no_quick_computer_and_can_be_recorded(capsys, bundle):
+    words = ["deploy", "run", str(bundle), "--sim", "deploy.clock=virtual", "deploy.controller.speed=3"]
+    words += ["deploy.controller.min_seconds=0.5", f"deploy.record={bundle.parent}/bags"]
+    assert cli.main(words) == 0
+    out = capsys.readouterr().out
+    assert "over in-process (virtual clock)" in out and "'stand still' begins." in out and "The robot lies." in out
+    assert " 0 skipped;" in out and "What was read and sent:" in out
+    assert cli.main(["deploy", "replay", str(next((bundle.parent / "bags").iterdir())), f"bundle={bundle}"]) == 0

@@ -30,6 +30,7 @@ class CommandGuard:
         self.robot, self.config = robot, config
         self._torque = robot.torque_limit * config.torque_share
         self._speed = robot.joint_vel_limit * config.target_speed_share
+        self._believable = robot.joint_vel_limit * config.joint_vel_share
         self.projected_steps = self.limited_steps = 0
         """Steps since the start in which a torque or a target speed was limited."""
         self.restart(robot.default_joint_pos, 0.0)
@@ -91,7 +92,8 @@ class CommandGuard:
     def _projected(self, target: Array, kp: Array, kd: Array, state: RobotState, dt: float) -> MotorCommand | Trip:
         """Move the target so that |kp (target - q) - kd dq| stays within the motor's limit."""
         stiff = np.maximum(kp, 1e-9)
-        brake = kd * state.joint_vel
+        # A faster joint is a spike of its sensor, and must not carry the target away before its guard trips.
+        brake = kd * np.clip(state.joint_vel, -self._believable, self._believable)
         low = state.joint_pos + (brake - self._torque) / stiff
         high = state.joint_pos + (brake + self._torque) / stiff
         allowed = np.where(kp > 0.0, np.clip(target, low, high), target)

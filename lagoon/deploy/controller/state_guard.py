@@ -82,7 +82,11 @@ class StateGuard:
             )
         if state is None:
             return self._missing(now)
-        return self._numbers(state) or self._timing(state, now) or self._limits(state)
+        try:
+            trip = self._numbers(state)
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:  # Whatever a field may hold.
+            trip = Trip("bad_state", f"A field of the state cannot be read: {error}.", {"error": str(error)})
+        return trip or self._timing(state, now) or self._limits(state)
 
     def _missing(self, now: float) -> Trip | None:
         if self._waiting_since is None:
@@ -114,7 +118,9 @@ class StateGuard:
                 continue
             if not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
                 return Trip("bad_state", f"{name} is {value}.", {"field": name})
-        norm = float(np.linalg.norm(state.imu_quat))
+        if not all(isinstance(who, str) for who in state.other_publishers):
+            raise TypeError("other_publishers holds what is no name")
+        norm = float(np.linalg.norm(np.clip(state.imu_quat, -100.0, 100.0)))  # Clipped, so that it stays a number.
         if abs(norm - 1.0) > NORM_TOLERANCE:
             return Trip("bad_state", f"imu_quat has norm {norm:.3f}; expected 1.", {"field": "imu_quat", "norm": norm})
         return None
@@ -162,7 +168,7 @@ class StateGuard:
         return None
 
     def _limits(self, state: RobotState) -> Trip | None:
-        if state.other_publishers:
+        if len(state.other_publishers):
             names = ", ".join(state.other_publishers)
             return Trip(
                 "other_publisher", f"Someone else commands the motors: {names}.", {"who": list(state.other_publishers)}

@@ -159,6 +159,12 @@ def standing(stood):
 
 
 @pytest.fixture
+def copy_of():
+    """Copies a puppet in mid-movement."""
+    return clone
+
+
+@pytest.fixture
 def acting(acted):
     """A puppet in the midst of the skill 'reach'."""
     return clone(acted)

@@ -1,6 +1,7 @@
 """Each guard, tripped by its fault: damping within two control periods, latched, told as data."""
 
 import dataclasses
+import json
 
 import numpy as np
 import onnx
@@ -9,6 +10,7 @@ import pytest
 from lagoon.bundle.playback import write_playback
 from lagoon.deploy.controller import Action, GuardConfig, Kind, Mode, Request
 from lagoon.deploy.controller.state_guard import StateGuard
+from lagoon.deploy.transport.base import RobotState
 from lagoon.motion.rotations import quat_from_axis_angle
 
 PERIODS = 2
@@ -314,3 +316,48 @@ def test_a_motor_that_answers_to_another_name_is_found_before_the_robot_stands(p
     assert puppet.controller.fault is not None and puppet.controller.fault.guard == "joint_order"
     name = {"swapped": "FL_hip_joint", "reversed": "FR_thigh_joint", "dead": "RR_hip_joint"}[wrong]
     assert puppet.controller.fault.values["joint"] == name
+
+
+@pytest.mark.parametrize("mode", ["rising", "settling", "sitting"])
+@pytest.mark.parametrize("name", ["nan gyro", "stamp jumps ahead", "on its side", "joint too fast", "second publisher"])
+def test_the_guards_watch_the_movements_too(request, standing, mode, name):
+    guard, fault = FAULTS[name]
+    if mode == "rising":
+        puppet = request.getfixturevalue("puppet")
+        puppet.step()
+        puppet.step(Request(Action.STAND_UP))
+    elif mode == "settling":
+        puppet = standing.run("reach", 0.3).until(Mode.SETTLE, request=Request(Action.STOP))
+    else:
+        puppet = standing.until(Mode.SIT_DOWN, request=Request(Action.SIT_DOWN))
+    puppet.wait(0.1)
+    for k in range(STEPS):
+        puppet.step(**fault(puppet, k))
+    assert puppet.controller.mode is Mode.FAULT and puppet.controller.fault.guard == guard
+    assert not puppet.command.kp.any()
+
+
+GARBAGE = [None, np.nan, 1e308, "x", b"x", [], [[1], [2, 3]], {}, object(), True, 10**400, (1, 2), np.arange(12)]
+GARBAGE += [np.zeros((12, 1)), np.ones(12, bool), np.full(12, 1e300), np.zeros(12, complex), np.array([None] * 12)]
+GARBAGE += [np.array([1e200] * 4)]
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(RobotState)])
+def test_whatever_a_field_holds_a_step_returns_a_finite_command(acting, copy_of, name):
+    for value in GARBAGE:
+        puppet = copy_of(acting)
+        for _ in range(4):
+            command = puppet.step(**{name: value})
+            numbers = (command.joint_pos, command.joint_vel, command.kp, command.kd, command.torque)
+            assert all(np.isfinite(array).all() for array in numbers), value
+        for event in puppet.events:
+            json.dumps(event.to_dict(), allow_nan=False)
+
+
+def test_a_spike_in_a_velocity_does_not_carry_the_target_away(acting, copy_of):
+    robot = acting.robot
+    quiet = copy_of(acting).step(joint_vel=np.zeros(12))
+    command = acting.step(joint_vel=at(4, 500.0)(np.zeros(12)))
+    assert acting.controller.mode is Mode.POLICY
+    furthest = robot.kd * 1.2 * robot.joint_vel_limit / robot.kp
+    assert (np.abs(command.joint_pos - quiet.joint_pos) <= furthest + 0.02).all()
