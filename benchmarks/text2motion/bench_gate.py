@@ -4,10 +4,10 @@ Usage:
     python benchmarks/text2motion/bench_gate.py [FILE ...] [--json benchmarks/text2motion/gate.json]
 
 FILE is tab-separated with a header line: a group, a label and a command. A label is a reason of refusal, or the
-verb that the command means; several are joined by "|". Without FILE, the four sets beside this script. commands.tsv
+verb that the command means; several are joined by "|". Without FILE, the five sets beside this script. commands.tsv
 is split by a hash of the command: thresholds and word lists were chosen on the calibrate half, the held-out half was
-only measured. later.tsv, last.tsv and final.tsv were each written with the gate as it then was, measured, and only
-then used to improve it; the JSON file keeps those first numbers under "first".
+only measured. later.tsv, last.tsv, final.tsv and fresh.tsv were each written with the gate as it then was, measured,
+and only then used to improve it; the JSON file keeps those first numbers under "first".
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     sets: dict[str, list[Row]] = {}
-    for path in options.files or [HERE / f"{name}.tsv" for name in ("commands", "later", "last", "final")]:
+    for path in options.files or [HERE / f"{name}.tsv" for name in ("commands", "later", "last", "final", "fresh")]:
         for row in rows_of(path) if path.exists() else []:
             name = half(row.command) if path.name == "commands.tsv" and path.resolve().parent == HERE else path.stem
             sets.setdefault(name, []).append(row)

@@ -57,6 +57,7 @@ class Assembler:
         """Take what is needed; make() does the work."""
         self.model, self.config, self.request = model, config, request
         self.made = 0
+        self.encoded: dict[str, Encoding] = {}
 
     def make(self) -> Made:
         """The motion of the whole plan."""
@@ -139,7 +140,7 @@ class Assembler:
         cycle = tuple(entry["cycle"]) if "cycle" in entry else None
         if step.count and step.count > 1 and cycle is None and entry.get("count"):
             return self._again(step, nearest, seconds)
-        asked = Asked(encoding, nearest.activity, step.count, cycle, self.model.rest)
+        asked = Asked(encoding, nearest.activity, step.count, cycle, self.model.rest, step.body == "upper")
         best = self._best(words, asked, seconds)
         if cycle and step.count and best.count != step.count:
             best = self._edited(best, cycle, step.count)
@@ -198,7 +199,10 @@ class Assembler:
         return ordered[0]
 
     def _encode(self, words: str) -> Encoding:
-        return default_encoder().encode([words])[0]
+        """The words as vectors; a step is asked about several times and encoded once."""
+        if words not in self.encoded:
+            self.encoded[words] = default_encoder().encode([words])[0]
+        return self.encoded[words]
 
     def _nearest(self, encoding: Encoding) -> Nearest:
         return self.model.bank.nearest(encoding.sentence, 1)[0]

@@ -27,6 +27,8 @@ STRANGE = 0.13
 _SIMILE = re.compile(r"\b(like|as if|as though)\b.*", re.IGNORECASE)
 # Not "language": the rules that protect people read English only.
 _UNCOVERED = ("out_of_scope", "gibberish")
+# "wave to the astronauts": whoever is waved to, it is a wave.
+_AUDIENCE = re.compile(r"\b(?:to|at|for) (?:the|all|every|each)(?: [a-z]+){1,2}$")
 SURE = 0.85
 """Similarity from which a command is taken for the known one even if its leading word is new."""
 
@@ -143,6 +145,7 @@ def understand(command: str, bank: CommandBank, encoder: TextEncoder) -> Underst
         language = languages.language_of(text, english, readable)
         if language:
             return _foreign(text, language)
+        text = languages.without_courtesy(text, english)
     words = wording.rewrite(wording.core(languages.unaccented(text)))
     words, replaced = wording.synonyms(words)
     words, fixed = spelling.correct(words, _correctable(bank.texts), readable, _verbs())
@@ -192,6 +195,9 @@ def _unknown(words: str, similarity: float, bank: CommandBank, threshold: float)
         return f"is too far from every known one (similarity {similarity:.2f}, at least {threshold:.2f} is needed)"
     said = wording.content_words(_SIMILE.sub("", words))
     strange = [word for word in said if wording.stem(word) not in _familiar(bank.texts)]
+    if composite.verb_of(words) in lexicon.words("english", "audience"):
+        addressed = _AUDIENCE.search(words.lower())
+        strange = [word for word in strange if not (addressed and word in addressed[0].split())]
     least = threshold + STRANGE
     if strange and similarity < least:
         return (
@@ -241,6 +247,7 @@ def _correctable(texts: tuple[str, ...]) -> frozenset[str]:
     """Words that a slip of the keyboard is mended to: those of known commands and those the lists look for."""
     english = lexicon.table("english")
     listed = {word for key in ("harm", "hurt", "living") for word in lexicon.words("refusals", key)}
+    listed |= {word + "s" for word in lexicon.words("refusals", "living") if not word.endswith("s")}
     polite = {word for phrase in english["polite"] for word in wording.tokens(phrase)}
     return (
         _words(texts) | listed | polite | english["numbers"].keys() | english["times"].keys()

@@ -26,8 +26,15 @@ SMOOTH_FRAMES = 0.5
 """Width of the Gaussian over the decoded features [frames of 50 ms]; takes out the seams between token steps."""
 PLANTED_SHARE, PLANTED_TRAVEL, PLANTED_LIFT = 0.85, 0.10, 0.06
 """Feet stay for the whole motion if they touch this share of it, move less [m] and rise less [m] than this."""
-SETTLE_DISTANCE = 0.15
+TIPTOE = 0.2
+"""Height of both ankles [m] up to which feet that neither move nor rise stay, whether they seem to touch or not: some
+captured figures stand on their toes or above the floor."""
+LEVEL = 0.06
+"""Difference of the ankles' heights [m] above which one foot is lifted."""
+SETTLE_DISTANCE = 0.3
 """Mean distance [m] of the joints from the relaxed stand within which an end is blended into it."""
+UPRIGHT = 0.08
+"""How much lower than in the relaxed stand the pelvis is at most where a person stands [m]."""
 MOST_STRETCH = 0.999
 """Share of the leg's full length that it may be straightened to."""
 
@@ -104,11 +111,10 @@ def ground(decoded: Array, lengths: Array, rest: Array, settle: bool = True) -> 
     centre = np.median(feet, axis=0)
     moved = np.linalg.norm((feet - centre)[..., :2], axis=-1)
     risen = feet[..., 2] - centre[:, 2]
+    touching = contact.mean(0).min() > PLANTED_SHARE and centre[:, 2].max() < features.CONTACT_HEIGHT[0]
+    level = centre[:, 2].max() < TIPTOE and abs(float(np.diff(centre[:, 2])[0])) < LEVEL
     planted = bool(
-        contact.mean(0).min() > PLANTED_SHARE
-        and np.percentile(moved, 95) < PLANTED_TRAVEL
-        and np.percentile(risen, 95) < PLANTED_LIFT
-        and centre[:, 2].max() < features.CONTACT_HEIGHT[0]
+        (touching or level) and np.percentile(moved, 95) < PLANTED_TRAVEL and np.percentile(risen, 95) < PLANTED_LIFT
     )
     stand = None
     if planted:
@@ -144,7 +150,8 @@ def _settled(pos: Array, lengths: Array, rest: Array, frames: int = 10) -> tuple
     for reverse in (False, True):
         view = out[::-1] if reverse else out
         gap = stand - view[0]
-        if np.linalg.norm(gap, axis=-1).mean() < SETTLE_DISTANCE:
+        upright = gap[0, 2] < UPRIGHT
+        if upright and np.linalg.norm(gap, axis=-1).mean() < SETTLE_DISTANCE:
             kept = kept if reverse else stand
             count = min(frames, len(view) // 3)
             fade = 0.5 + 0.5 * np.cos(np.pi * np.arange(count) / max(count, 1))

@@ -109,6 +109,12 @@ def language_of(text: str, english: Callable[[str], bool], readable: Callable[[s
     return ""
 
 
+def without_courtesy(text: str, english: Callable[[str], bool]) -> str:
+    """An English text without another language's polite words: "jump, bitte" must not become "jump, bite"."""
+    dropped = re.compile(r"[^\W_]+")
+    return dropped.sub(lambda m: "" if plain(m[0]) in _courtesies() and not english(plain(m[0])) else m[0], text)
+
+
 def by_dictionary(text: str) -> str:
     """The language whose dictionary holds two thirds of the words of a text that English ones do not explain.
 
@@ -168,6 +174,14 @@ def _phrases(language: str) -> tuple[dict[tuple[str, ...], str], int]:
     for english, said in entry["say"].items():
         found |= {cut(phrase): english for phrase in said if cut(phrase) not in found}
     return found, max(map(len, found))
+
+
+@lru_cache(maxsize=1)
+def _courtesies() -> frozenset[str]:
+    """Polite words of other languages that are one word."""
+    entries = lexicon.table("languages")["translated"]
+    said = (_words(phrase) for name in entries if name not in _UNSPACED for phrase in entries[name]["skip"])
+    return frozenset(words[0] for words in said if len(words) == 1)
 
 
 @lru_cache(maxsize=1)

@@ -188,10 +188,8 @@ def _impossible(plain: str) -> str:
     rules = lexicon.table("refusals")["impossible"]
     for fine in rules["fine"]:
         plain = plain.replace(fine, "")
-    verbs = frozenset(rules["verbs"].split())
-    stems = frozenset(map(stem, verbs))
     for word in plain.split():
-        if word in verbs or stem(word) in stems:
+        if word in _impossible_verbs() or stem(word) in _impossible_verbs():
             return word
     match = _patterns().search(plain)
     return match[0].strip() if match else _too_much(plain, rules)
@@ -200,10 +198,7 @@ def _impossible(plain: str) -> str:
 def _too_much(plain: str, rules: dict) -> str:
     """A number of metres, of metres per second or of repetitions beyond reason."""
     numbers = lexicon.table("english")["numbers"]
-    pattern = "|".join(sorted(numbers, key=len, reverse=True))
-    for match in re.finditer(
-        rf"\b(\d+(?:\.\d+)?|(?:{pattern})(?: (?:{pattern}))*) ?([a-z/]+(?: (?:an|a|per) [a-z]+)?)?", plain
-    ):
+    for match in _amounts().finditer(plain):
         value = _value(match[1], numbers)
         if match[2] and value > rules["most_repetitions"]:
             return match[0].strip()
@@ -225,6 +220,20 @@ def _value(text: str, numbers: dict[str, int]) -> float:
         n = numbers[word]
         total = max(total, 1.0) * n if n >= 100 or word in ("dozen",) else total + n
     return total
+
+
+@lru_cache(maxsize=1)
+def _impossible_verbs() -> frozenset[str]:
+    """The verbs that no body is up to, and their stems."""
+    verbs = lexicon.table("refusals")["impossible"]["verbs"].split()
+    return frozenset(verbs) | frozenset(map(stem, verbs))
+
+
+@lru_cache(maxsize=1)
+def _amounts() -> re.Pattern[str]:
+    """A number, in digits or words, and its unit."""
+    number = "|".join(sorted(lexicon.table("english")["numbers"], key=len, reverse=True))
+    return re.compile(rf"\b(\d+(?:\.\d+)?|(?:{number})(?: (?:{number}))*) ?([a-z/]+(?: (?:an|a|per) [a-z]+)?)?")
 
 
 @lru_cache(maxsize=1)

@@ -53,6 +53,8 @@ class Asked:
     """What peaks once per repetition and by how much [m], see augment.cycle_signal; None if nothing is known to."""
     rest: Array | None = None
     """(22, 3) relaxed stand [m], in which gestures begin and end; None leaves that out."""
+    gesture: bool = False
+    """Whether the words say that it is done with arms and head, so that it should begin and end in that stand."""
 
 
 @dataclass(frozen=True)
@@ -117,8 +119,8 @@ def score(
         vectors = matcher.embed_motions([take.joint_pos_w for take in takes])
         cosines = (vectors @ matcher.embed_texts([asked.encoding])[0]).tolist()
     found, ends = [], _ends(takes, asked.rest)
-    # Whether it is a gesture is told by the candidates themselves: most of them then begin and end standing.
-    is_gesture = bool(np.median(ends) < NEAR_REST)
+    # Whether it is a gesture is told by the words, or by the candidates themselves: most then begin and end standing.
+    is_gesture = asked.rest is not None and (asked.gesture or bool(np.median(ends) < NEAR_REST))
     for number, (take, gain, cosine) in enumerate(zip(takes, likelihood, cosines, strict=True)):
         pos = take.joint_pos_w
         counted = repetitions(pos, asked.cycle) if asked.cycle else None

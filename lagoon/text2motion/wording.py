@@ -151,7 +151,10 @@ def _polite() -> re.Pattern[str]:
 def _synonyms() -> re.Pattern[str]:
     phrases = sorted(lexicon.table("english")["synonyms"], key=len, reverse=True)
     start = r"(^|[,;.] *|\b(?:and|then|to|while) )"
-    return re.compile(start + "(" + "|".join(map(re.escape, phrases)) + r")(?![\w-])", re.IGNORECASE)
+    # "don't move" is "stand still", but "don't move your arms" is not.
+    alone = r"(?= *(?:$|[,;.!]|(?:and|then|at all|a muscle|an inch|for|until)\b))"
+    said = [re.escape(p) + (alone if p.startswith(("don't ", "do not ")) else "") for p in phrases]
+    return re.compile(start + "(" + "|".join(said) + r")(?![\w-])", re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)

@@ -37,6 +37,8 @@ def test_the_verdict_counts(report, grade, expected):
     ("fault", "expected"),
     [
         ({"pressure_p90": 0.12}, 2.0),
+        ({"pressure_max": 0.03}, 1.5),
+        ({"pressure_max": 0.011}, 0.0),
         ({"tracking_mean": 0.04}, 0.5),
         ({"friction_p90": 0.6}, 1.0),
         ({"self_collisions": 5}, 0.5),

@@ -61,6 +61,7 @@ def test_an_empty_command_is_refused_even_by_force(command):
         ("jump to conclusions", "out_of_scope", "means something else"),
         ("../../etc/passwd", "out_of_scope|gibberish", "cannot be read|too far"),
         ("don't jump", "out_of_scope", "says what not to do"),
+        ("don't move your arms", "out_of_scope", "says what not to do"),
         ("can robots cry?", "question", "is a question"),
         ("run the dishwasher", "out_of_scope", "too far"),
         ("bite the mailman", "unsafe", "could hurt somebody, the robot or things around it .'bite'."),
@@ -97,12 +98,17 @@ def test_others_are_refused_with_the_reason_and_known_commands(command, reason, 
         ("could you please show me how you wave to the crowd, thank you", "wave to the crowd", "polite words left out"),
         ("chuck the ball", "throw the ball", "'chuck' read as 'throw'"),
         ("👋", "wave", "the picture put into words"),
+        ("aplaud the playres", "applaud the players", "'aplaud' taken for 'applaud'|'playres' taken for 'players'"),
+        ("I was wondering whether you'd be able to spin around", "spin around", "polite words left out"),
+        ("what I want is a jump", "a jump", "polite words left out"),
+        ("winke allen zu", "wave to everyone", "translated from German"),
+        ("settle down", "sit down", "'settle down' read as 'sit down'"),
     ],
 )
 def test_what_was_changed_is_told_in_one_line(command, words, note):
     reading = read(command)
-    assert reading.words == words and reading.notes == (note,)
-    assert reading.line == f"Read as '{words}': {note}."
+    assert reading.words == words and reading.notes == tuple(note.split("|"))
+    assert reading.line == f"Read as '{words}': {note.replace('|', '; ')}."
 
 
 @pytest.mark.parametrize("command", ["wave hello", "Wave hello!", "do three squats", "please bow", "kick the ball 🙂"])
@@ -117,6 +123,7 @@ def test_what_was_taken_as_typed_needs_no_line(command):
         "stand on your hands", "show me some karate", "turn on the spot", "get up", "DANCE!!!", "squat 3x",
         "execute three squats", "walk on your hind legs", "hi",
         "one cartwheel", "take a theatrical bow", "jump over the puddle", "do not move",
+        "don't move at all", "jump please, bitte", "wave to the astronauts",
     ],
 )  # fmt: skip
 def test_what_sounds_dangerous_and_is_not_passes(command):

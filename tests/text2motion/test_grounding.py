@@ -44,6 +44,38 @@ def test_a_gesture_starts_and_ends_in_the_stand(people, stand):
         assert np.linalg.norm(pose - pose[:1] - (stand - stand[:1]), axis=-1).mean() < 0.03
 
 
+def test_a_gesture_that_was_cut_out_of_the_middle_does_so_too(people, stand):
+    waving = people["waving"](60, 3)
+    wrist = JOINT_NAMES.index("right_wrist")
+    middle = waving[20:50]
+    assert np.linalg.norm(middle[0, wrist] - stand[wrist]) > 0.5
+    for lifted in (0.0, 0.12):  # some captured figures stand above the floor
+        shown = middle + np.array([0.0, 0.0, lifted])
+        out = grounding.ground(rough(shown, 0.005), lengths_of(stand), stand)
+        assert out.planted
+        for pose in (out.joint_pos_w[0], out.joint_pos_w[-1]):
+            assert np.linalg.norm(pose - pose[:1] - (stand - stand[:1]), axis=-1).mean() < 0.03
+
+
+def test_one_lifted_leg_is_no_stand_on_two(stand):
+    hip, knee = (JOINT_NAMES.index(f"left_{name}") for name in ("hip", "knee"))
+    thigh, shin = (float(lengths_of(stand)[joint - 1]) for joint in (knee, ANKLE))
+    pose, up = stand.copy(), np.array([0.0, 0.0, 0.12])
+    bent, ankle = grounding.reach(
+        stand[None, hip], stand[None, knee] + [0.1, 0.0, 0.0], stand[None, ANKLE] + up, thigh, shin
+    )
+    pose[knee], pose[ANKLE], pose[FOOT] = bent[0], ankle[0], stand[FOOT] + up
+    out = grounding.ground(features.encode(np.repeat(pose[None], 40, axis=0)), lengths_of(stand), stand)
+    assert not out.planted
+
+
+def test_who_ends_low_stays_low(people, stand):
+    squat = people["squatting"](60, 1)
+    lowest = int(squat[:, 0, 2].argmin())
+    out = grounding.ground(features.encode(squat[: lowest + 1]), lengths_of(stand), stand).joint_pos_w
+    assert out[-1, 0, 2] < stand[0, 2] - 0.15
+
+
 def test_a_walk_is_not_planted_and_keeps_its_way(people, stand):
     out = grounding.ground(rough(people["walking"](60), 0.005), lengths_of(stand), stand)
     assert not out.planted

@@ -14,6 +14,7 @@ sit on the baby; step on the cat; run over the dog; lie on top of the kitten
 destroy yourself; throw yourself down the stairs; hang yourself; set the sofa on fire; break the vase
 throw a stone at the window; kick the window in; run through the glass door; jump down the stairwell
 run at the crowd; hit your head against the wall; give the boy a good kicking; step on my foot; pull the cat's tail
+kick the door down; break down the fence; swing the knife around; jump on the glass table; leap onto a mirror
 run into the wall; crash into a tree; wave a gun; swing a sword at the guests; wave hello and bite the guard
 """
 FINE = """
@@ -23,6 +24,7 @@ jump over the box; jump off the ground; climb down from the ladder; walk through
 walk over the bridge; run to the window; go out of the building; sit in front of the fireplace; sit under the tree
 fall on your face; pick yourself up; push yourself up; throw me the ball; slap me a high five; shake your head
 beat your chest; swing a sword; look through the window; wave at the window; throw the ball at the wall; kick the door
+walk to the door; open your arms; swing your arms; spin down
 box; strike a pose; shoot at the goal; kick a stone; stomp; charge ahead; do a bit of dancing
 throw a ball to the child; stand on your hands; lie on your back; roll on the ground; run away from the fire
 """
@@ -36,6 +38,7 @@ flying kick; jump two metres; run 100 meters; do 100 push-ups; moonwalk; salute 
 walk five kilometres; do a handstand against the wall; bow to the moon; jump over the chair; lift your arms to the side
 """
 MEANS_ELSE = """
+dance around the topic; sit tight; clap back at them
 throw a party; jump to conclusions; run for president; turn on the lights; walk me through it; fall in love
 roll the dice; raise the prices; pick up the phone; run the tests; kick off the meeting; bow tie; nod off
 """

@@ -64,3 +64,7 @@ def test_a_gesture_that_begins_in_the_middle_is_the_odd_one_out(people, stand):
     # Where most begin elsewhere it is no gesture, and where they begin is not looked at.
     found = selection.score([takes[1], takes[1], takes[0]], [0.0] * 3, asked, None, 2.0)
     assert "ends" not in found[0].costs
+    # Unless the words say that it is a gesture: then it counts, however many begin in the middle.
+    told = Asked(NOTHING, plausibility.activity(waving), rest=stand, gesture=True)
+    found = selection.score([takes[1], takes[1], takes[0]], [0.0] * 3, told, None, 2.0)
+    assert found[0].costs["ends"] > found[2].costs["ends"] + 0.5
