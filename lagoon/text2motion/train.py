@@ -34,33 +34,36 @@ from lagoon.text2motion.train_transformer import likelihood, tokenize, train_tra
 
 
 def encode_texts(texts: list[str], cache: Path, progress: Progress) -> dict[str, Encoding]:
-    """Encode texts once; the cache holds them in half precision, keyed by the texts themselves."""
-    found = _cached(texts, cache)
-    if found is None:
-        progress(0.0, f"encoding {len(texts)} texts")
-        encodings = default_encoder().encode(texts)
+    """Encode texts once; the cache holds them in half precision, keyed by the texts themselves.
+
+    Texts that the cache lacks are encoded and added, so that other composites do not mean to encode all again.
+    """
+    found = _cached(cache)
+    missing = [text for text in texts if text not in found]
+    if missing:
+        progress(0.0, f"encoding {len(missing)} texts")
+        found |= dict(zip(missing, default_encoder().encode(missing), strict=True))
+        kept = list(found.values())
         content = require("safetensors.numpy", "text2motion").save(
             {
-                "states": np.concatenate([e.states for e in encodings]).astype(np.float16),
-                "ends": np.cumsum([len(e.states) for e in encodings]),
-                "sentences": np.stack([e.sentence for e in encodings]),
+                "states": np.concatenate([e.states for e in kept]).astype(np.float16),
+                "ends": np.cumsum([len(e.states) for e in kept]),
+                "sentences": np.stack([e.sentence for e in kept]),
             },
-            metadata={"texts": json.dumps(texts)},
+            metadata={"texts": json.dumps(list(found))},
         )
         write_bytes(cache, content)
         # Read back, so that a first run and a resumed one see the same rounding.
-        found = _cached(texts, cache)
-        assert found is not None, "the cache was just written"
-    return found
+        found = _cached(cache)
+    return {text: found[text] for text in texts}
 
 
-def _cached(texts: list[str], cache: Path) -> dict[str, Encoding] | None:
-    """The encodings of exactly these texts, if the cache holds them."""
+def _cached(cache: Path) -> dict[str, Encoding]:
+    """The encodings that the cache holds; none if there is no such file."""
     if not cache.is_file():
-        return None
+        return {}
     with require("safetensors", "text2motion").safe_open(str(cache), framework="np") as file:
-        if json.loads(file.metadata()["texts"]) != texts:
-            return None
+        texts = json.loads(file.metadata()["texts"])
         states, ends, sentences = (file.get_tensor(key) for key in ("states", "ends", "sentences"))
     parts = np.split(states, ends[:-1])
     return {

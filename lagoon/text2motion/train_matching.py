@@ -24,20 +24,21 @@ from lagoon.errors import BadInputError, LagoonError
 from lagoon.paths import write_text
 from lagoon.progress import Progress, silent
 from lagoon.text2motion import augment, corpus, dataset, features, scores
-from lagoon.text2motion.checkpoints import Periodic, load_checkpoint, save_checkpoint
 from lagoon.text2motion.config import MatcherConfig, MatcherTrainConfig
 from lagoon.text2motion.corpus import Example
 from lagoon.text2motion.matching import FILE, Matcher, motion_batch, save_matcher
 from lagoon.text2motion.model_card import matcher_card
+from lagoon.text2motion.optimise import Schedule, Training
 from lagoon.text2motion.text_encoder import Encoding
 from lagoon.text2motion.texts import text_batch
 from lagoon.text2motion.train import encode_texts
-from lagoon.text2motion.train_tokenizer import RunningMean, cosine, move_average
 
 STILLED = 0.25
 """Share of the batch that is shown once more with its swings smoothed out, as a motion that fits no text."""
 STILL_WIDTH = 6.0
 """Width of the Gaussian in time that takes the swings out [frames of 50 ms]."""
+EMA = 0.995
+"""Decay per step of the averaged weights."""
 
 
 def labels(examples: list[Example]) -> list[str]:
@@ -118,14 +119,12 @@ def _fit(
     rows = [features.encode(e.joint_pos_w).astype(np.float32) for e in examples]
     weights, names = corpus.weights(examples), np.array(labels(examples))
     optimizer = torch.optim.AdamW(network.parameters(), lr=config.lr, weight_decay=0.05)
-    path = folder / "matcher.checkpoint.safetensors"
-    step = load_checkpoint(path, {"model": network, "average": average}, optimizer)
-    save, mean_loss = Periodic(config.checkpoint_seconds), RunningMean()
-    while step < config.steps:
+    schedule = Schedule("matching", config.steps, config.lr, EMA, config.checkpoint_seconds)
+    training = Training(network, average, optimizer, schedule, folder / "matcher.checkpoint.safetensors")
+
+    def loss(step: int) -> Tensor:
         rng = np.random.default_rng((config.seed, 15, step))
         torch.manual_seed(int(rng.integers(2**31)))
-        for group in optimizer.param_groups:
-            group["lr"] = config.lr * cosine(step, config.steps)
         chosen = rng.choice(len(rows), config.batch, p=weights)
         shown = [_varied(rows[i], rng) for i in chosen]
         shown += [stilled(rows[i]) for i in chosen[: int(STILLED * config.batch)]]
@@ -134,18 +133,9 @@ def _fit(
         texts = network.text(text_batch([encodings[text] for text in said]))
         same = names[chosen][:, None] == names[chosen][None]
         same |= np.array(said)[:, None] == np.array(said)[None]
-        loss = contrast(motions, texts, torch.from_numpy(same), network.sharpness)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-        optimizer.step()
-        move_average(average, network, min(0.995, step / (step + 10.0)))
-        step += 1
-        mean_loss.add(loss.item())
-        if step % 20 == 0:
-            progress(step / config.steps, f"matching {step}: loss {mean_loss.value:.3f}")
-        if save.due() or step == config.steps:
-            save_checkpoint(path, {"model": network, "average": average}, optimizer, step)
+        return contrast(motions, texts, torch.from_numpy(same), network.sharpness)
+
+    training.run(loss, progress)
     return average.eval().requires_grad_(False)
 
 

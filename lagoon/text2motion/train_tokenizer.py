@@ -14,9 +14,9 @@ import torch
 
 from lagoon.progress import Progress, silent
 from lagoon.text2motion import augment, features
-from lagoon.text2motion.checkpoints import Periodic, load_checkpoint, save_checkpoint
 from lagoon.text2motion.config import FRAMES_PER_STEP, TrainConfig
 from lagoon.text2motion.dataset import Clip
+from lagoon.text2motion.optimise import Schedule, Training
 from lagoon.text2motion.tokenizer import MotionTokenizer, reconstruction_loss
 
 WINDOW = 64
@@ -73,34 +73,24 @@ def train_tokenizer(
         bank.append([features.encode(m).astype(np.float32) for pos in motions for m in (pos, augment.mirror(pos))])
     weights = clip_weights(clips)
     optimizer = torch.optim.AdamW(tokenizer.refiner.parameters(), lr=config.refiner_lr, weight_decay=1e-4)
+    schedule = Schedule("tokenizer", config.refiner_steps, config.refiner_lr, config.ema, config.checkpoint_seconds)
     path = folder / "tokenizer.checkpoint.safetensors"
-    step = load_checkpoint(path, {"model": tokenizer, "average": average}, optimizer)
-    if step == 0:
+    training = Training(tokenizer, average, optimizer, schedule, path)
+    if training.step == 0:
         progress(0.0, "tokenizer: fitting the codebooks")
         tokenizer.fit(*_pieces(bank, weights), torch.Generator().manual_seed(config.seed))
         average.load_state_dict(tokenizer.state_dict())
-    save, mean_loss = Periodic(config.checkpoint_seconds), RunningMean()
-    while step < config.refiner_steps:
+
+    def loss(step: int) -> torch.Tensor:
         rng = np.random.default_rng((config.seed, 1, step))
-        for group in optimizer.param_groups:
-            group["lr"] = config.refiner_lr * cosine(step, config.refiner_steps)
         batch, mask = _windows(bank, weights, config.refiner_batch, rng)
         with torch.no_grad():
             partial = tokenizer.quantiser.partial(tokenizer.encode(batch))
             # Now and then the finest codes are left out, so that wrong ones do little harm later.
             kept = config.model.groups - 1 - rng.integers(0, max(1, config.model.groups // 2)) * (rng.random() < 0.3)
-        loss = reconstruction_loss(tokenizer, tokenizer.decode_latents(partial[..., int(kept), :]), batch, mask)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(tokenizer.refiner.parameters(), 1.0)
-        optimizer.step()
-        move_average(average, tokenizer, min(config.ema, step / (step + 10.0)))
-        step += 1
-        mean_loss.add(loss.item())
-        if step % 20 == 0:
-            progress(step / config.refiner_steps, f"tokenizer {step}: loss {mean_loss.value:.4f}")
-        if save.due() or step == config.refiner_steps:
-            save_checkpoint(path, {"model": tokenizer, "average": average}, optimizer, step)
+        return reconstruction_loss(tokenizer, tokenizer.decode_latents(partial[..., int(kept), :]), batch, mask)
+
+    training.run(loss, progress)
     return average.eval().requires_grad_(False)
 
 
@@ -114,38 +104,6 @@ def _pieces(bank: list[list[np.ndarray]], weights: np.ndarray) -> tuple[torch.Te
                 pieces.append(variant[offset : offset + count * FRAMES_PER_STEP].reshape(count, FRAMES_PER_STEP, -1))
                 shares.append(np.full(count, weight))
     return torch.from_numpy(np.concatenate(pieces)), torch.from_numpy(np.concatenate(shares))
-
-
-class RunningMean:
-    """Exponential mean of a loss for display."""
-
-    def __init__(self, keep: float = 0.98) -> None:
-        """Start empty."""
-        self.keep, self.total, self.weight = keep, 0.0, 0.0
-
-    def add(self, value: float) -> None:
-        """Take in one value."""
-        self.total = self.keep * self.total + (1 - self.keep) * value
-        self.weight = self.keep * self.weight + (1 - self.keep)
-
-    @property
-    def value(self) -> float:
-        """The mean so far."""
-        return self.total / max(self.weight, 1e-9)
-
-
-def cosine(step: int, steps: int, warm: int = 100) -> float:
-    """Share of the peak learning rate: linear warm-up, then half a cosine to 2 %."""
-    if step < warm:
-        return (step + 1) / warm
-    return 0.02 + 0.98 * 0.5 * (1.0 + float(np.cos(np.pi * (step - warm) / max(1, steps - warm))))
-
-
-@torch.no_grad()
-def move_average(average: torch.nn.Module, model: torch.nn.Module, decay: float) -> None:
-    """Exponential moving average of parameters, in place."""
-    for kept, new in zip(average.state_dict().values(), model.state_dict().values(), strict=True):
-        kept.lerp_(new, 1.0 - decay)
 
 
 def padded(feature_rows: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,13 @@ import torch
 
 from lagoon.progress import Progress, silent
 from lagoon.text2motion import features
-from lagoon.text2motion.checkpoints import Periodic, load_checkpoint, save_checkpoint
 from lagoon.text2motion.config import TrainConfig
 from lagoon.text2motion.corpus import Example
+from lagoon.text2motion.optimise import Schedule, Training
 from lagoon.text2motion.text_encoder import Encoding
 from lagoon.text2motion.texts import text_batch
 from lagoon.text2motion.tokenizer import MotionTokenizer
-from lagoon.text2motion.train_tokenizer import RunningMean, cosine, move_average, padded
+from lagoon.text2motion.train_tokenizer import padded
 from lagoon.text2motion.transformer import MotionTransformer, TextBatch
 
 POOL = 4
@@ -88,36 +89,29 @@ def train_transformer(
         network.use_books(books)
     average.load_state_dict(model.state_dict())
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.transformer_lr, betas=(0.9, 0.98), weight_decay=0.02)
-    path = folder / "transformer.checkpoint.safetensors"
-    step = load_checkpoint(path, {"model": model, "average": average}, optimizer)
-    save, mean_loss = Periodic(config.checkpoint_seconds), RunningMean()
-    pool: list[np.ndarray] = []
-    while step < config.transformer_steps:
-        # The pool is drawn from its own first step, so that a resumed run sees the same batches.
-        draw = np.random.default_rng((config.seed, 2, step // POOL))
-        if not pool or step % POOL == 0:
-            rows = draw.choice(len(weights), POOL * config.transformer_batch, p=weights)
-            rows = rows[np.argsort([len(tokens.codes[row]) for row in rows], kind="stable")]
-            pool = np.split(rows, POOL)
+    schedule = Schedule(
+        "transformer", config.transformer_steps, config.transformer_lr, config.ema, config.checkpoint_seconds
+    )
+    training = Training(model, average, optimizer, schedule, folder / "transformer.checkpoint.safetensors")
+
+    @lru_cache(maxsize=1)
+    def pool(number: int) -> list[np.ndarray]:
+        """Batches of similar lengths, by the number of their pool, so that a resumed run sees the same ones."""
+        draw = np.random.default_rng((config.seed, 2, number))
+        rows = draw.choice(len(weights), POOL * config.transformer_batch, p=weights)
+        rows = rows[np.argsort([len(tokens.codes[row]) for row in rows], kind="stable")]
+        return np.split(rows, POOL)
+
+    def loss(step: int) -> torch.Tensor:
         rng = np.random.default_rng((config.seed, 3, step))
         torch.manual_seed(int(rng.integers(2**31)))
-        for group in optimizer.param_groups:
-            group["lr"] = config.transformer_lr * cosine(step, config.transformer_steps)
-        codes, lengths, text = batch_of(tokens, pool[step % POOL], encodings, rng, config.text_drop)
+        rows = pool(step // POOL)[step % POOL]
+        codes, lengths, text = batch_of(tokens, rows, encodings, rng, config.text_drop)
         noise = torch.from_numpy(rng.random(codes.shape) < config.token_noise)
         random = torch.from_numpy(rng.integers(config.model.codes, size=tuple(codes.shape)))
-        loss = model.loss(codes, lengths, text, torch.where(noise, random, codes), config.head_share)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        move_average(average, model, min(config.ema, step / (step + 10.0)))
-        step += 1
-        mean_loss.add(loss.item())
-        if step % 20 == 0:
-            progress(step / config.transformer_steps, f"transformer {step}: nll {mean_loss.value:.4f}")
-        if save.due() or step == config.transformer_steps:
-            save_checkpoint(path, {"model": model, "average": average}, optimizer, step)
+        return model.loss(codes, lengths, text, torch.where(noise, random, codes), config.head_share)
+
+    training.run(loss, progress)
     return average.eval()
 
 

@@ -10,9 +10,12 @@ import pytest
 import torch
 
 from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.progress import silent
+from lagoon.text2motion import train as train_module
 from lagoon.text2motion.checkpoints import load_checkpoint, save_checkpoint
 from lagoon.text2motion.config import GenerateConfig, ModelConfig, TrainConfig
 from lagoon.text2motion.generate import generate
+from lagoon.text2motion.text_encoder import Encoding
 from lagoon.text2motion.train import train
 
 SIZES = ModelConfig(
@@ -62,6 +65,28 @@ def test_a_resumed_run_ends_as_an_unbroken_one(data_folder, tmp_path, moment):
         train(config_for(data_folder, out, **changes), stop)
     resumed = train(config_for(data_folder, out, **changes))
     assert (whole / "weights.safetensors").read_bytes() == (resumed / "weights.safetensors").read_bytes()
+    curve = json.loads((whole.parent / "transformer" / "metrics.jsonl").read_text())
+    assert curve["iteration"] == 20 and curve["loss"] > 0 and curve["learning_rate"] > 0
+    if importlib.util.find_spec("tensorboard") is not None:
+        assert list((whole.parent / "transformer" / "tensorboard").glob("events.*"))
+
+
+def test_texts_are_encoded_once_and_others_added(tmp_path, monkeypatch):
+    class Encoder:
+        def __init__(self):
+            self.asked = []
+
+        def encode(self, texts):
+            self.asked += texts
+            return [Encoding(np.full((2, 4), len(t), np.float32), np.full(4, len(t), np.float32), ()) for t in texts]
+
+    encoder = Encoder()
+    monkeypatch.setattr(train_module, "default_encoder", lambda: encoder)
+    cache = tmp_path / "texts.safetensors"
+    train_module.encode_texts(["a", "bb"], cache, silent)
+    found = train_module.encode_texts(["bb", "ccc"], cache, silent)
+    assert encoder.asked == ["a", "bb", "ccc"] and list(found) == ["bb", "ccc"]
+    assert found["bb"].states[0, 0] == 2.0 and found["ccc"].sentence[0] == 3.0
 
 
 def test_too_little_data_is_refused(data_folder, tmp_path):
