@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 LOW = 0.13
 """A hip, knee, elbow or shoulder lower than this above the floor carries weight [m]."""
-BODY_PARTS = ("left_hip", "right_hip", "left_knee", "right_knee", "left_elbow", "right_elbow", "left_shoulder")
+BODY_PARTS = tuple(f"{side}_{part}" for part in ("hip", "knee", "elbow", "shoulder") for side in ("left", "right"))
 
 
 def demands(
