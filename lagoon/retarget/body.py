@@ -6,7 +6,7 @@ a world whose origin is below the hips in frame 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,14 @@ class Body:
     def tilt(self) -> Array:
         """(T,) angle of the spine from vertical [rad]."""
         return np.arccos(np.clip(self.trunk[:, 2, 2], -1.0, 1.0))
+
+    def turned(self, angle: float) -> Body:
+        """The same person turned by an angle [rad] about the vertical through the origin."""
+        c, s = np.cos(angle), np.sin(angle)
+        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        return replace(
+            self, joints={name: path @ turn.T for name, path in self.joints.items()}, trunk=turn @ self.trunk
+        )
 
     @staticmethod
     def of(human: HumanMotion, fps: float, speed: float = 1.0) -> Body:

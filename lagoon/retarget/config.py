@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 from lagoon.errors import BadSettingError, unknown_name
 
-MORPHOLOGY_CHOICES = ("auto", "upright", "four_legged")
+MORPHOLOGY_CHOICES = ("auto", "upright", "four_legged", "handstand")
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class RetargetConfig:
     """How a human motion becomes a robot motion. Weights are squared costs of the inverse kinematics."""
 
     morphology: str = "auto"
-    """Which body map: auto, upright (stand on the hind legs) or four_legged."""
+    """Which body map: auto, upright (stand on the hind legs), four_legged or handstand (stand on the front legs)."""
 
     speed: float | None = None
     """Speed of the clip as a share of the person's; null takes 1, or slower where the verdict says that it helps."""
@@ -83,6 +83,10 @@ class RetargetConfig:
     """Distance kept from every joint position limit [rad]."""
     velocity_share: float = 0.8
     """Share of every joint velocity limit that may be used."""
+
+    keep_apart: bool = False
+    """Solve a clip in which the robot touches itself again, with the shapes that touch kept apart; up to three times
+    the time."""
 
     hold_start: float = 0.4
     """Standing still on four legs before anything moves [s]."""

@@ -14,12 +14,13 @@ from scipy.ndimage import median_filter
 
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.morphology import Morphology
+from lagoon.retarget.morphology import Supports
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+SIDES = ("left", "right")
 STRETCHED = 0.85
 """An arm at rest stands, on four legs: its wrist lies this share of its length below the shoulder, or further down the
 spine. The second counts while the feet stay, as in a bow whose arms stay at the sides."""
@@ -38,7 +39,7 @@ class Contacts:
     lowest: Array
     """(T,) height of the person's lowest contact point above the floor [m], 0 unless in flight."""
     planted: bool
-    """Both human feet stay where they are for the whole clip."""
+    """Both human feet, in a handstand both hands, stay where they are for the whole clip."""
     hands_carry: bool
     """A hand touches the floor at some time."""
 
@@ -49,13 +50,13 @@ class Contacts:
         return config.smoothing_tumbling if self.hands_carry else config.smoothing_stepping
 
 
-def detect(body: Body, robot: RobotSpec, morphology: Morphology, config: RetargetConfig) -> Contacts:
+def detect(body: Body, robot: RobotSpec, supports: Supports, config: RetargetConfig) -> Contacts:
     """Find contacts by height; a generous speed gate leaves out feet that swing low.
 
     A tight gate on speed (0.5 m/s) calls a pivoting stance foot (up to 1.4 m/s) flight, which ruins kicks;
     the tight one only decides about pinning.
     """
-    frames = body.num_frames
+    frames, morphology = body.num_frames, supports.first
     touch = np.zeros((frames, len(robot.legs)), bool)
     slow = np.zeros_like(touch)
     heights = np.full((frames, len(robot.legs)), np.inf)
@@ -73,14 +74,15 @@ def detect(body: Body, robot: RobotSpec, morphology: Morphology, config: Retarge
         slow[:, k] = touch[:, k] & median_filter(speed < config.pin_speed, size=5, mode="nearest")
     hind = [k for k, leg in enumerate(robot.legs) if not leg.is_front]
     front = [k for k, leg in enumerate(robot.legs) if leg.is_front]
-    planted = bool(touch[:, hind].mean() > 0.98) and all(_stays(body, side) for side in ("left", "right"))
+    carrying, others, end = (front, hind, "wrist") if supports.on_hands(frames).all() else (hind, front, "ankle")
+    planted = bool(touch[:, carrying].mean() > 0.98) and all(_stays(body, f"{side}_{end}") for side in SIDES)
     if planted and morphology.rears_up:
         # Hands near the floor while both feet stand are a deep bend; the robot bends less and needs no hands.
-        touch[:, front] = slow[:, front] = False
+        touch[:, others] = slow[:, others] = False
     hands_carry = bool(touch[:, front].any())
     lowest = heights.min(axis=1)
     lowest = np.where(touch.any(axis=1), 0.0, lowest)
-    if "FL" in morphology.stands_on:
+    if not morphology.rears_up:
         _stand_on_resting_arms(body, robot, touch, slow, planted)
     return Contacts(touch, slow, lowest, planted, hands_carry)
 
@@ -120,8 +122,8 @@ def _sole(body: Body, side: str) -> tuple[Array, Array]:
     return np.maximum(np.minimum(*heights), 0.0), speed
 
 
-def _stays(body: Body, side: str) -> bool:
-    place = body.joints[f"{side}_ankle"][:, :2]
+def _stays(body: Body, joint: str) -> bool:
+    place = body.joints[joint][:, :2]
     return bool(np.linalg.norm(place - place.mean(axis=0), axis=1).max() < SHUFFLE)
 
 

@@ -8,6 +8,8 @@ centre of pressure asks for it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import mink
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,7 @@ from scipy.ndimage import gaussian_filter1d
 from lagoon.progress import Progress, silent
 from lagoon.retarget.balance import com_for_pressure, dynamics, nearest_in_support
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.kinematics import Kinematics
+from lagoon.retarget.kinematics import Kinematics, collision_model
 from lagoon.retarget.targets import Targets
 from lagoon.retarget.tasks import BasePointsTask, FloorLimit, TravelLimit, WorldPointsTask
 
@@ -35,6 +37,10 @@ LOADED = 0.3
 """With less of the weight on the floor than this share the pressure point says nothing."""
 LARGEST_ERROR = 0.08
 """A larger error of the pressure point is not a matter of where the mass is; no more than this is fed back [m]."""
+CLEARANCE = 0.02
+"""Distance kept between shapes that would touch [m]; the smoothing after it takes some of it."""
+NEAR = 0.05
+"""Shapes farther apart than this are left alone [m]."""
 REGULARISER_SIGMA = 3.0
 """Smoothing of the previous pass before it pulls [control periods]."""
 
@@ -54,11 +60,22 @@ class WholeBodyIK:
         self._tasks = [self._orientation, self._world, self._shape, self._com, self._posture]
         step = config.velocity_share * kin.robot.joint_vel_limit / fps
         self._travel = TravelLimit(kin, step)
-        self._limits = [
+        self._own_limits: list[mink.Limit] = [
             mink.ConfigurationLimit(kin.model, gain=1.0, min_distance_from_limits=config.limit_margin),
             self._travel,
             FloorLimit(kin, depth=0.0),
         ]
+        self._limits = self._own_limits
+
+    def keep_apart(self, pairs: Collection[tuple[str, str]]) -> None:
+        """Keep pairs of the robot's shapes, by their names, CLEARANCE apart from the next call on.
+
+        Every pair costs time in every step, so name those only that touch without it.
+        """
+        # The model for checking has the same shapes under the same numbers, and they collide with each other.
+        model = collision_model(self.kin.robot)
+        groups = [([a], [b]) for a, b in sorted(pairs)]
+        self._limits = [*self._own_limits, mink.CollisionAvoidanceLimit(model, groups, 1.0, CLEARANCE, NEAR)]
 
     def pose(self, targets: Targets, start: Array, iterations: int = 60) -> Array:
         """Solve frame 0 of ``targets`` alone, from ``start`` (nq,), with its support as centre of mass."""

@@ -110,6 +110,11 @@ def _model(robot: RobotSpec, physics: PhysicsConfig = TRAINING) -> mujoco.MjMode
     return _MODELS[key]
 
 
+def collision_model(robot: RobotSpec) -> mujoco.MjModel:
+    """The robot's model with all its collision shapes, which hit the floor and each other."""
+    return _model(robot, CHECKING)
+
+
 def self_collisions(robot: RobotSpec, qpos: Array) -> list[tuple[int, str, str]]:
     """Find where the robot touches itself, with all its collision shapes.
 
@@ -120,7 +125,7 @@ def self_collisions(robot: RobotSpec, qpos: Array) -> list[tuple[int, str, str]]
     Returns:
         Frame and the names of both shapes, one entry for each touching pair, ascending in time.
     """
-    model = _model(robot, CHECKING)
+    model = collision_model(robot)
     data = mujoco.MjData(model)
     floor = model.geom("floor").id
     found = []

@@ -2,8 +2,8 @@
 
 What enters: the clip's Targets and the robot. What leaves: Targets that begin and end in the stand, with
 the names of their stretches. Rearing up is quasi-static: step the hind feet to where the clip wants
-them, shift the weight back until it is over the hind feet, then pitch up. Lying down is the same
-backwards.
+them, shift the weight back until it is over the hind feet, then pitch up. A handstand is the same over the front
+feet, head down. Coming down is the same backwards.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lagoon.motion.rotations import quat_from_axis_angle, quat_from_yaw, quat_mu
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics
-from lagoon.retarget.morphology import Morphology
+from lagoon.retarget.morphology import Morphology, Supports
 from lagoon.retarget.targets import Targets, concatenate, ease
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 LEAD_PULL = 0.02
 """Weight of the joint path through the lead: it keeps one branch on the way up and the same on the way down."""
 LIFT_OFF = 10
-"""Frames over which the front feet let go of the floor; they carry in the first third."""
+"""Frames over which the feet that do not carry later let go of the floor; they carry in the first third."""
 STEP_NEEDED = 0.01
 """A foot nearer than this to its place does not step [m]."""
 
@@ -45,10 +45,10 @@ class Timeline:
     """Frames of exact standing at the start and at the end."""
 
 
-def add_lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: RetargetConfig) -> Timeline:
+def add_lead(motion: Targets, supports: Supports, ik: WholeBodyIK, config: RetargetConfig) -> Timeline:
     """Put stand, lead-in, lead-out and stand around a clip."""
-    lead_in, first = _lead(motion, morphology, ik, config)
-    back, last = _lead(motion.reversed(), morphology, ik, config)
+    lead_in, first = _lead(motion, supports.first, ik, config)
+    back, last = _lead(motion.reversed(), supports.last, ik, config)
     lead_out = back.reversed()
     hold = (_frames(config.hold_start, ik.fps), _frames(config.hold_end, ik.fps) + 1)
     pieces = [lead_in.frame(0, hold[0]), lead_in, motion, lead_out, lead_out.frame(-1, hold[1])]
@@ -77,25 +77,26 @@ def _lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: Reta
     stand_qpos = _stand_below(goal, morphology, kin)
     stand = _standing(stand_qpos, goal, kin)
     goal_qpos = ik.pose(goal, _guess(stand_qpos, goal, kin))
-    pieces = [*_steps(stand, goal, kin, config, ik.fps)]
+    pieces = [*_steps(stand, goal, morphology, kin, config, ik.fps)]
     placed = pieces[-1].frame(-1) if pieces else stand
     if morphology.rears_up:
-        pieces += _rear_up(placed, stand_qpos, goal, goal_qpos, ik, config)
+        pieces += _rear_up(placed, stand_qpos, goal, goal_qpos, morphology, ik, config)
     else:
         pieces.append(_blend(placed, goal, _frames(config.blend_seconds, ik.fps)))
     return concatenate(pieces), stand_qpos
 
 
 def _stand_below(goal: Targets, morphology: Morphology, kin: Kinematics) -> Array:
-    """The stand (nq,) whose hind feet are centred where the goal's are, facing the way the goal faces."""
-    stand = kin.stand()
-    # Upright, the belly (base -Z) faces forward; on four legs the head (base +X) does.
-    ahead = np.array([0.0, 0.0, -1.0]) if morphology.rears_up else np.array([1.0, 0.0, 0.0])
+    """The stand (nq,) whose carrying feet are centred where the goal's are, facing the way the goal faces."""
+    stand, anchors = kin.stand(), morphology.anchors(kin.robot)
+    # Upright, the belly (base -Z) faces forward; head down the back does; on four legs the head (base +X).
+    upended = np.array([0.0, 0.0, 1.0 if morphology.on_hands else -1.0])
+    ahead = upended if morphology.rears_up else np.array([1.0, 0.0, 0.0])
     forward = quat_rotate(goal.base_quat[0], ahead)
     yaw = quat_from_yaw(np.arctan2(forward[1], forward[0]))
-    middle = kin.feet(stand)[kin.hind, :2].mean(axis=0)
+    middle = kin.feet(stand)[anchors, :2].mean(axis=0)
     stand[3:7] = yaw
-    stand[:2] = goal.foot_w[0, kin.hind, :2].mean(axis=0) - quat_rotate(yaw, np.array([*middle, 0.0]))[:2]
+    stand[:2] = goal.foot_w[0, anchors, :2].mean(axis=0) - quat_rotate(yaw, np.array([*middle, 0.0]))[:2]
     return stand
 
 
@@ -147,11 +148,13 @@ def _blend(start: Targets, goal: Targets, count: int) -> Targets:
     )
 
 
-def _steps(stand: Targets, goal: Targets, kin: Kinematics, config: RetargetConfig, fps: float) -> list[Targets]:
-    """Step each hind foot to its place in the clip, one after the other, on the other three."""
+def _steps(
+    stand: Targets, goal: Targets, morphology: Morphology, kin: Kinematics, config: RetargetConfig, fps: float
+) -> list[Targets]:
+    """Step each foot that carries to its place in the clip, one after the other, on the other three."""
     pieces: list[Targets] = []
     now = stand
-    for k in kin.hind:
+    for k in morphology.anchors(kin.robot):
         move = goal.foot_w[0, k] - now.foot_w[0, k]
         if np.linalg.norm(move[:2]) < STEP_NEEDED:
             continue
@@ -174,16 +177,27 @@ def _steps(stand: Targets, goal: Targets, kin: Kinematics, config: RetargetConfi
 
 
 def _rear_up(
-    placed: Targets, stand_qpos: Array, goal: Targets, goal_qpos: Array, ik: WholeBodyIK, config: RetargetConfig
+    placed: Targets,
+    stand_qpos: Array,
+    goal: Targets,
+    goal_qpos: Array,
+    morphology: Morphology,
+    ik: WholeBodyIK,
+    config: RetargetConfig,
 ) -> list[Targets]:
-    """Sit back with four feet on the floor, then pitch up on the hind feet, then stand for a moment."""
+    """Sit back with four feet on the floor, then pitch up on the hind feet, then stand for a moment.
+
+    For a handstand: lean forward, then pitch up on the front feet.
+    """
     kin, fps = ik.kin, ik.fps
-    middle = goal.foot_w[0, kin.hind, :2].mean(axis=0)[None]
-    nose_up = quat_from_axis_angle(np.array([0.0, 1.0, 0.0]), -config.sit_pitch)
-    sitting = placed.with_(base_quat=quat_mul(placed.base_quat, nose_up), support=middle)
+    carrying, free = (kin.front, kin.hind) if morphology.on_hands else (kin.hind, kin.front)
+    middle = goal.foot_w[0, carrying, :2].mean(axis=0)[None]
+    pitch = config.sit_pitch if morphology.on_hands else -config.sit_pitch
+    tipped = quat_from_axis_angle(np.array([0.0, 1.0, 0.0]), pitch)
+    sitting = placed.with_(base_quat=quat_mul(placed.base_quat, tipped), support=middle)
     sit_qpos = ik.pose(sitting, stand_qpos)
     sit_foot_b, sit_knee_b = kin.points_b(sit_qpos)
-    # What was reached is asked for, so that nothing springs when the front feet let go.
+    # What was reached is asked for, so that nothing springs when the other feet let go.
     sitting = sitting.with_(
         base_quat=sit_qpos[None, 3:7],
         base_height=sit_qpos[None, 2],
@@ -193,7 +207,7 @@ def _rear_up(
     )
     sit = _blend(placed, sitting, _frames(config.sit_seconds, fps))
 
-    # The front legs go from where they leave the floor to the clip's first pose in joint space.
+    # The free legs go from where they leave the floor to the clip's first pose in joint space.
     count = _frames(config.rise_seconds, fps)
     rise = _blend(sitting, goal, count)
     u = ease(count)
@@ -207,9 +221,9 @@ def _rear_up(
     contact = np.repeat(goal.contact, count, axis=0)
     grip = rise.grip.copy()
     fade = np.concatenate([1.0 - ease(min(LIFT_OFF, count)), np.zeros(max(count - LIFT_OFF, 0))])
-    grip[:, kin.front] = fade[:, None]
-    contact[: LIFT_OFF // 3, kin.front] = True
-    grip[:, kin.hind] = 1.0
+    grip[:, free] = fade[:, None]
+    contact[: LIFT_OFF // 3, free] = True
+    grip[:, carrying] = 1.0
     knee_on = np.repeat(goal.knee_on, count, axis=0)
     pull = np.full(count, LEAD_PULL)
     rise = rise.with_(foot_b=foot_b, knee_b=knee_b, contact=contact, grip=grip, knee_on=knee_on, rest=rest, pull=pull)

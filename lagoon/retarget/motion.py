@@ -1,6 +1,6 @@
 """The person's motion as targets for the robot, without lead-in and lead-out.
 
-What enters: a Body, Contacts, Scales and a Morphology. What leaves: Targets in the robot's world, in
+What enters: a Body, Contacts, Scales and Supports. What leaves: Targets in the robot's world, in
 which the robot stands at the origin facing +X.
 """
 
@@ -21,7 +21,7 @@ from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import Contacts, Mask, nearest_on, pin
 from lagoon.retarget.kinematics import Kinematics
-from lagoon.retarget.morphology import Morphology
+from lagoon.retarget.morphology import Morphology, Supports
 from lagoon.retarget.scaling import Scales
 from lagoon.retarget.targets import Targets
 
@@ -40,11 +40,11 @@ SETTLED_FRAMES = 10
 
 
 def motion_targets(
-    body: Body, contacts: Contacts, scales: Scales, morphology: Morphology, kin: Kinematics, config: RetargetConfig
+    body: Body, contacts: Contacts, scales: Scales, supports: Supports, kin: Kinematics, config: RetargetConfig
 ) -> Targets:
     """Map trunk, limbs and contacts; heights, places and smoothing as docs/retarget.md tells."""
-    sigma = contacts.smoothing(config)
-    base_quat = _base_orientation(body, morphology, contacts, sigma, config)
+    sigma, morphology = contacts.smoothing(config), supports.first
+    base_quat = _base_orientation(body, supports, contacts, sigma, config)
     turn = quat_to_matrix(base_quat)
     base = scales.leg * body.middle("hip") - turn @ _hind_middle_b(kin)
     foot_b, knee_b, knee_on = _limb_shapes(body, contacts, scales, morphology, kin, config, turn)
@@ -57,20 +57,16 @@ def motion_targets(
     height = gaussian_filter1d(base[:, 2] + lift, max(sigma, 4.0), axis=0, mode="nearest")
     feet[:, :, 2] += (height - base[:, 2])[:, None]
 
-    touch, slow = _settle_ends(contacts, morphology, kin)
-    feet = _place_feet(feet, touch, slow, contacts, kin, floor)
+    touch, slow = _settle_ends(contacts, supports, kin)
+    feet = _place_feet(feet, touch, slow, contacts, kin, floor, morphology.anchors(kin.robot))
     grip = np.stack([_grip(touch[:, k], morphology, kin, k) for k in range(touch.shape[1])], axis=1)
     support = _support(feet, touch)
     frames = body.num_frames
-    rest = kin.robot.default_joint_pos.copy()
-    if morphology.rears_up:
-        # The stand's hind legs hang down from a base that is turned by a quarter.
-        rest[kin.leg_joints[kin.hind, 1]] += np.pi / 2
-        if not contacts.planted:
-            # Upright, the hips turn about the vertical and two turns bring a foot to the middle. The
-            # inward one is also how a foot comes to the middle on four legs, so the lead can join it.
-            for k in kin.hind:
-                rest[kin.leg_joints[k, 0]] -= NARROW_HIP if kin.robot.legs[k].is_left else -NARROW_HIP
+    rest = np.where(
+        supports.on_hands(frames)[:, None],
+        _resting(kin, morphology.rears_up, True, contacts.planted),
+        _resting(kin, morphology.rears_up, False, contacts.planted),
+    )
     return Targets(
         base_quat=base_quat,
         base_height=height,
@@ -82,18 +78,37 @@ def motion_targets(
         contact=touch,
         support=support,
         still=np.zeros(frames),
-        rest=np.repeat(rest[None], frames, axis=0),
+        rest=rest,
         pull=np.full(frames, config.weight_posture),
     )
 
 
+def _resting(kin: Kinematics, rears_up: bool, on_hands: bool, planted: bool) -> Array:
+    """(J,) resting joint angles [rad] on the feet or on the hands."""
+    rest = kin.robot.default_joint_pos.copy()
+    if rears_up:
+        # The stand's hind legs hang down from a base that is turned by a quarter.
+        rest[kin.leg_joints[kin.hind, 1]] += np.pi / 2
+        if on_hands:
+            # Head down, the front legs point where the head does.
+            rest[kin.leg_joints[kin.front, 1]] -= np.pi / 2
+        if not planted:
+            # Upright, the hips turn about the vertical and two turns bring a foot to the middle. The
+            # inward one is also how a foot comes to the middle on four legs, so the lead can join it.
+            for k in kin.hind:
+                rest[kin.leg_joints[k, 0]] -= NARROW_HIP if kin.robot.legs[k].is_left else -NARROW_HIP
+    return rest
+
+
 def _base_orientation(
-    body: Body, morphology: Morphology, contacts: Contacts, sigma: float, config: RetargetConfig
+    body: Body, supports: Supports, contacts: Contacts, sigma: float, config: RetargetConfig
 ) -> Array:
     """(T, 4) wxyz. Upright: the spine is the base's +X. Four-legged: the trunk's usual attitude is level."""
     quat = quat_continuous(quat_from_matrix(body.trunk))
-    if morphology.rears_up:
-        if contacts.planted:
+    if supports.first.rears_up:
+        if contacts.planted and supports.first.on_hands:
+            quat = _limit_tilt(quat, np.pi - body.tilt, config.max_tilt, pole=-1.0)
+        elif contacts.planted:
             quat = _limit_tilt(quat, body.tilt, config.max_tilt)
         quat = quat_mul(quat, QUARTER_TURN)
     else:
@@ -107,13 +122,13 @@ def _base_orientation(
     return quat / np.linalg.norm(quat, axis=1, keepdims=True)
 
 
-def _limit_tilt(quat: Array, tilt: Array, most: float) -> Array:
-    """Scale a clip's tilts down so that the largest is ``most`` [rad]; the heading stays."""
+def _limit_tilt(quat: Array, tilt: Array, most: float, pole: float = 1.0) -> Array:
+    """Scale a clip's tilts from up (pole 1) or down (-1) so that the largest is ``most`` [rad]; the heading stays."""
     largest = float(tilt.max())
     if largest <= most:
         return quat
     up = quat_to_matrix(quat)[..., 2]
-    axis = np.cross(up, np.array([0.0, 0.0, 1.0]))
+    axis = np.cross(up, np.array([0.0, 0.0, pole]))
     axis /= np.maximum(np.linalg.norm(axis, axis=1, keepdims=True), 1e-9)
     back = tilt * (1.0 - most / largest)
     return quat_mul(quat_from_axis_angle(axis, back), quat)
@@ -160,24 +175,27 @@ def _limb_shapes(
     return foot_b, knee_b, knee_on
 
 
-def _settle_ends(contacts: Contacts, morphology: Morphology, kin: Kinematics) -> tuple[Mask, Mask]:
+def _settle_ends(contacts: Contacts, supports: Supports, kin: Kinematics) -> tuple[Mask, Mask]:
     """Contacts with every standing leg on the floor in the first and last frames."""
     touch, slow = contacts.touch.copy(), contacts.slow.copy()
-    for k, leg in enumerate(kin.robot.legs):
-        if leg.name in morphology.stands_on and not (leg.is_front and morphology.rears_up):
-            for ends in (slice(None, SETTLED_FRAMES), slice(-SETTLED_FRAMES, None)):
-                touch[ends, k] = slow[ends, k] = True
+    ends = ((slice(None, SETTLED_FRAMES), supports.first), (slice(-SETTLED_FRAMES, None), supports.last))
+    for frames, morphology in ends:
+        for k, leg in enumerate(kin.robot.legs):
+            if leg.name in morphology.stands_on:
+                touch[frames, k] = slow[frames, k] = True
     return touch, slow
 
 
-def _place_feet(feet: Array, touch: Mask, slow: Mask, contacts: Contacts, kin: Kinematics, floor: float) -> Array:
+def _place_feet(
+    feet: Array, touch: Mask, slow: Mask, contacts: Contacts, kin: Kinematics, floor: float, anchors: list[int]
+) -> Array:
     """Put feet in contact on the floor, hold slow ones in place, and bring the clip to the robot's origin."""
     stand = kin.feet(kin.stand())
     placed = feet.copy()
     for k in range(feet.shape[1]):
         placed[:, k, :2] = pin(feet[:, k, :2], slow[:, k])
-    # The person starts where the robot stands: the hind feet share their middle.
-    placed[:, :, :2] += (stand[kin.hind, :2] - placed[0, kin.hind, :2]).mean(axis=0)
+    # The person starts where the robot stands: the feet that carry share their middle.
+    placed[:, :, :2] += (stand[anchors, :2] - placed[0, anchors, :2]).mean(axis=0)
     if contacts.planted:
         for k in range(feet.shape[1]):
             placed[touch[:, k], k, :2] = stand[k, :2]

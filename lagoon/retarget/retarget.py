@@ -19,9 +19,9 @@ from lagoon.retarget.contacts import detect
 from lagoon.retarget.demands import carried_by_the_body
 from lagoon.retarget.ground import settle_on_floor, stand_exactly, touching
 from lagoon.retarget.ik import WholeBodyIK
-from lagoon.retarget.kinematics import Kinematics
-from lagoon.retarget.lead import add_lead
-from lagoon.retarget.morphology import choose_morphology
+from lagoon.retarget.kinematics import Kinematics, self_collisions
+from lagoon.retarget.lead import Timeline, add_lead
+from lagoon.retarget.morphology import choose_supports
 from lagoon.retarget.motion import motion_targets
 from lagoon.retarget.quality import RetargetReport, measure
 from lagoon.retarget.verdict import GRADES, TRACKABLE
@@ -33,6 +33,8 @@ SLOWER = (0.8, 0.6)
 """Speeds tried in turn where a motion is not trackable at the person's own; taken if the grade gets better."""
 HELPED_BY_TIME = ("torque", "pressure", "friction", "speed")
 """What may become easier with more time; a flight does not."""
+TOUCH_ROUNDS = 2
+"""Times the clip is solved again with the shapes that touched kept apart."""
 
 
 def retarget(
@@ -73,15 +75,17 @@ def _at_speed(
     kin = Kinematics(robot)
 
     body = Body.of(human, fps, speed)
-    morphology, reason = choose_morphology(body, config.morphology, config.hand_height)
-    contacts = detect(body, robot, morphology, config)
-    scales = scaling.fit(body, robot, config, upright=morphology.rears_up)
-    clip = motion_targets(body, contacts, scales, morphology, kin, config)
+    supports = choose_supports(body, config.morphology, config.hand_height)
+    if supports.first.on_hands:
+        body = body.turned(np.pi)  # Head down, the back faces where the robot faced on four legs.
+    contacts = detect(body, robot, supports, config)
+    scales = scaling.fit(body, robot, config, upright=supports.first.rears_up)
+    clip = motion_targets(body, contacts, scales, supports, kin, config)
 
     ik = WholeBodyIK(kin, config, fps)
-    timeline = add_lead(clip, morphology, ik, config)
+    timeline = add_lead(clip, supports, ik, config)
     smoothing = contacts.smoothing(config)
-    qpos = ik.solve(timeline.targets, timeline.first, smoothing, progress)
+    qpos = _solve(ik, timeline, smoothing, progress)
 
     qpos = settle_on_floor(kin, qpos, timeline.targets.contact, max(smoothing, 2.0))
     qpos = stand_exactly(qpos, timeline.first, timeline.last, timeline.hold, fps)
@@ -99,4 +103,22 @@ def _at_speed(
     start = int(timeline.starts[timeline.names.index("motion")])
     off_feet = np.zeros(motion.num_frames, bool)
     off_feet[start : start + body.num_frames] = carried_by_the_body(body)
-    return motion, measure(motion, robot, timeline.targets, morphology.name, reason, off_feet, speed)
+    return motion, measure(motion, robot, timeline.targets, supports.name, supports.reason, off_feet, speed)
+
+
+def _solve(ik: WholeBodyIK, timeline: Timeline, smoothing: float, progress: Progress) -> Array:
+    """Configurations (T, nq); with ``keep_apart`` solved again where the robot touches itself."""
+    best = ik.solve(timeline.targets, timeline.first, smoothing, progress)
+    if not ik.config.keep_apart:
+        return best
+    touches = self_collisions(ik.kin.robot, best)
+    fewest, apart = len({t for t, _, _ in touches}), set[tuple[str, str]]()
+    for _ in range(TOUCH_ROUNDS):
+        if fresh := {(a, b) for _, a, b in touches} - apart:
+            apart |= fresh
+            ik.keep_apart(apart)
+            again = ik.solve(timeline.targets, timeline.first, smoothing, progress)
+            touches = self_collisions(ik.kin.robot, again)
+            if (frames := len({t for t, _, _ in touches})) < fewest:
+                best, fewest = again, frames
+    return best

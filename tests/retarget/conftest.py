@@ -114,12 +114,41 @@ def crawling(frames: int = 20) -> HumanMotion:
     return human(paths, "crawl")
 
 
+def upended(paths: dict[str, np.ndarray], turn: np.ndarray) -> dict[str, np.ndarray]:
+    """Arms overhead, and the whole body turned by (T,) angles about X through the middle; the lowest point is down."""
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        for part, height in (("elbow", 1.67), ("wrist", 1.94)):
+            paths[f"{side}_{part}"] = np.tile([0.0, sign * 0.2, height], (len(turn), 1))
+    c, s = np.cos(turn), np.sin(turn)
+    for name, path in paths.items():
+        y, z = path[:, 1], path[:, 2] - 0.98
+        paths[name] = np.stack([path[:, 0], c * y - s * z, s * y + c * z], axis=1)
+    lowest = np.min([path[:, 2] for path in paths.values()], axis=0)
+    return {name: path - lowest[:, None] * np.array([0.0, 0.0, 1.0]) for name, path in paths.items()}
+
+
+def on_hands(frames: int = 40) -> HumanMotion:
+    """Upside down on straight arms; one leg bends and straightens."""
+    paths = upended(person(frames), np.full(frames, np.pi))
+    for joint in ("ankle", "foot"):
+        paths[f"left_{joint}"] = paths[f"left_{joint}"] + 0.2 * bump(frames)[:, None] * np.array([1.0, 0.0, -0.6])
+    return human(paths, "stand on the hands")
+
+
+def cartwheeling(frames: int = 60) -> HumanMotion:
+    """A wheel over the left side, on the spot."""
+    u = np.clip(np.linspace(-0.3, 1.3, frames), 0.0, 1.0)
+    return human(upended(person(frames), -2.0 * np.pi * u * u * (3.0 - 2.0 * u)), "cartwheel")
+
+
 PEOPLE: dict[str, Callable[..., HumanMotion]] = {
     "standing": standing,
     "waving": waving,
     "bowing": bowing,
     "marching": marching,
     "crawling": crawling,
+    "on_hands": on_hands,
+    "cartwheeling": cartwheeling,
 }
 
 

@@ -3,14 +3,14 @@ import numpy as np
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import detect, nearest_on, pin, stretches
-from lagoon.retarget.morphology import MORPHOLOGIES
+from lagoon.retarget.morphology import MORPHOLOGIES, Supports
 
 CONFIG = RetargetConfig()
 
 
 def contacts_of(go2, human, morphology="upright"):
     body = Body.of(human, 50.0)
-    return body, detect(body, go2, MORPHOLOGIES[morphology], CONFIG)
+    return body, detect(body, go2, Supports((MORPHOLOGIES[morphology],), (0,), ""), CONFIG)
 
 
 def test_somebody_who_stands_is_planted_on_both_feet_only(go2, people):

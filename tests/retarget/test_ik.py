@@ -6,6 +6,7 @@ import pytest
 from lagoon.motion.rotations import quat_from_axis_angle, quat_from_rotvec, quat_mul
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.ik import WholeBodyIK, smooth
+from lagoon.retarget.kinematics import self_collisions
 from lagoon.retarget.targets import Targets
 
 CONFIG = RetargetConfig()
@@ -130,3 +131,24 @@ def test_smoothing_keeps_the_quaternion_unit_and_ignores_its_sign():
     back = quat_mul(turn * np.array([1, -1, -1, -1]), smoothed[:, 3:7])
     assert np.abs(back[5:-5, 1:]).max() < 0.02
     np.testing.assert_array_equal(smooth(qpos, 0.0), qpos)
+
+
+def test_shapes_that_would_touch_are_kept_apart(kin, go2):
+    """A front foot is asked for inside the thigh behind it."""
+    stand = kin.stand()
+    stand[2] += 0.5
+    targets = stand_targets(kin, 60)
+    knee_b = kin.points_b(stand)[1]
+    foot_b = np.repeat(targets.foot_b, 1, axis=0)
+    foot_b[:, 1] += np.linspace(0.0, 1.0, 60)[:, None] * (knee_b[3] + np.array([0.0, 0.0, 0.1]) - foot_b[0, 1])
+    lifted = targets.foot_w + np.array([0.0, 0.0, 0.5])
+    targets = targets.with_(foot_b=foot_b, foot_w=lifted, base_height=targets.base_height + 0.5)
+    targets.grip[:, 1] = 0.0
+    free = WholeBodyIK(kin, dataclasses.replace(CONFIG, passes=2), 50.0)
+    touches = self_collisions(go2, free.solve(targets, stand, 0.0))
+    assert touches
+    free.keep_apart({(a, b) for _, a, b in touches})
+    apart = free.solve(targets, stand, 0.0)
+    assert not {(a, b) for _, a, b in touches} & {(a, b) for _, a, b in self_collisions(go2, apart)}
+    # The other three feet are where they are wanted.
+    np.testing.assert_allclose(kin.feet(apart[-1])[[0, 2, 3]], lifted[-1, [0, 2, 3]], atol=5e-3)

@@ -58,3 +58,21 @@ def test_four_legged_lead_keeps_all_feet_on_the_floor(retargeted, kin):
         assert motion.foot_contact[stretch(motion, name)].all()
     feet = feet_of(kin, motion)[stretch(motion, "lead_in")]
     assert np.ptp(feet, axis=0).max() < 0.003
+
+
+def test_a_handstand_leans_forward_before_the_hind_feet_leave_the_floor(retargeted, kin):
+    motion, report = retargeted("on_hands", "handstand")
+    frames = stretch(motion, "lead_in")
+    feet = feet_of(kin, motion)[frames]
+    lifted = np.flatnonzero(feet[:, kin.hind, 2].max(axis=1) > kin.robot.foot_radius + 0.01)[0]
+    row = frames.start + lifted
+    com = kin.com(kin.pack(motion.root_pos_w[row], motion.root_quat_w[row], motion.joint_pos[row]))
+    assert abs(com[0] - feet[lifted, kin.front, 0].mean()) < 0.02
+    np.testing.assert_allclose(feet[: lifted - 8, :, :2], feet[:1, :, :2].repeat(lifted - 8, 0), atol=0.006)
+    # In the clip the head is down, the front feet carry alone, and the robot faced +X before.
+    clip = stretch(motion, "motion")
+    assert quat_rotate(motion.root_quat_w[clip], np.array([1.0, 0.0, 0.0]))[:, 2].max() < -0.9
+    assert motion.foot_contact[clip][:, kin.front].all()
+    assert not motion.foot_contact[clip][:, kin.hind].any()
+    np.testing.assert_allclose(motion.root_quat_w[0], [1, 0, 0, 0], atol=1e-12)
+    assert report.pressure_p90 < 0.01
