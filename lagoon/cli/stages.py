@@ -265,6 +265,11 @@ def _settings(section: str, config: Any) -> dict[str, Any]:
         for parent in parents:
             inner = inner.get(parent, {})
         inner.pop(last, None)
+    ppo = plain[section].get("ppo", {})
+    if ppo.get("topology") == "colocated":
+        # What only the other topologies read; a training from before they existed is still up to date.
+        ppo.pop("topology")
+        ppo.pop("graph")
     return plain
 
 

@@ -25,8 +25,17 @@ VERB = Verb(
         ('lagoon train "wave hello"', "the skill's reference motion, default budget"),
         ('lagoon train "wave hello" train.minutes=5 seed=3', "at most five minutes, another seed"),
         ('lagoon train "wave hello" train.workers=4', "four processes, one core each"),
+        ('lagoon train "wave hello" train.topology=async train.actors=3', "three processes act while a fourth learns"),
     ),
-    main_options=("robot", "seed", "skills_dir", "train.ppo.minutes", "train.ppo.total_steps", "train.ppo.workers"),
+    main_options=(
+        "robot",
+        "seed",
+        "skills_dir",
+        "train.ppo.minutes",
+        "train.ppo.total_steps",
+        "train.ppo.workers",
+        "train.ppo.topology",
+    ),
     details=(
         "Ctrl-C writes a checkpoint; the same line again goes on from there. Changed settings start afresh, and the "
         "earlier training is kept once as train-previous/."

@@ -5,11 +5,68 @@ What enters: values from the section ``train.ppo``, or code. What leaves: a froz
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
 from lagoon.errors import BadSettingError
 
 ACTIVATIONS = ("elu", "relu", "silu", "tanh")
+TOPOLOGIES = ("colocated", "decoupled", "async")
+
+
+@dataclass(frozen=True)
+class GraphConfig:
+    """How actors and the trainer work side by side; read by the topologies ``decoupled`` and ``async`` alone."""
+
+    actors: int = 0
+    """Processes that step environments; 0 means one per core that the trainer leaves, at least one."""
+    policy_workers: int = 1
+    """Processes that answer the actors' questions; with ``async`` every actor has the policy itself."""
+    ring: int = 2
+    """Environments per actor: while one waits for its actions, the next one steps."""
+    max_staleness: int = 1
+    """Updates that may lie between choosing an action and learning from it; 0 makes actors wait for every update."""
+    lockstep: bool = False
+    """Learn from every environment in turn, acted on by exactly the parameters of ``max_staleness`` updates before: two
+    runs then end with equal bits, and the slowest actor sets the pace."""
+    interruptible: bool = True
+    """Take over new parameters in the middle of a rollout; False waits for its end. Only with ``async``."""
+    objective: Literal["decoupled", "coupled"] = "decoupled"
+    """decoupled corrects for older samples; coupled is PPO as if there were none."""
+    prox: Literal["recompute", "loglinear"] = "recompute"
+    """Log-probabilities of the policy that an update starts from: by a forward pass, or on a line between versions."""
+    behavior_cap: float = 5.0
+    """Greatest weight of a sample, the ratio between the policy that an update starts from and the one that acted."""
+    max_kl: float = 0.5
+    """Samples of an environment whose policy has moved on by more than this KL divergence are not learned from [nat];
+    0 sets no limit. Needs ``prox`` recompute."""
+    advantages: Literal["gae", "vtrace"] = "gae"
+    """vtrace also corrects the value targets for older samples. Needs ``prox`` recompute."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadInputError: a value is outside its range; the text names the field.
+        """
+        for name, low in (("actors", 0), ("policy_workers", 1), ("ring", 1), ("max_staleness", 0)):
+            _require(self, name, getattr(self, name) >= low, f"a whole number of at least {low}")
+        _require(self, "behavior_cap", self.behavior_cap >= 1, "a number of at least 1")
+        _require(self, "max_kl", self.max_kl >= 0, "0 (no limit) or more")
+        for name, words in (
+            ("objective", ("decoupled", "coupled")),
+            ("prox", ("recompute", "loglinear")),
+            ("advantages", ("gae", "vtrace")),
+        ):
+            _require(self, name, getattr(self, name) in words, " or ".join(words))
+        good = self.advantages == "gae" or (self.prox == "recompute" and self.objective == "decoupled")
+        _require(self, "advantages", good, "gae, unless objective is decoupled and prox is recompute")
+
+
+def _require(config: object, name: str, good: bool, expected: str) -> None:
+    if not good:
+        raise BadSettingError(type(config).__name__, name, getattr(config, name), expected)
 
 
 @dataclass(frozen=True)
@@ -76,8 +133,13 @@ class PPOConfig:
     minutes: float | None = None
     """Also stop, and finish all schedules, after this many minutes of wall time, with nothing to follow; None sets
     no limit."""
+    topology: Literal["colocated", "decoupled", "async"] = "colocated"
+    """colocated: every process acts and learns in turn. decoupled: actors, policy workers and one trainer. async:
+    actors that have the policy themselves, and one trainer that learns from samples of older policies."""
+    graph: GraphConfig = field(default_factory=GraphConfig)
+    """What decoupled and async need to know."""
     workers: int = 0
-    """Processes; 0 means one per core that this process may use."""
+    """Processes; 0 means one per core that this process may use. Only with colocated."""
     checkpoint_seconds: float = 60.0
     """Save a checkpoint at least this often."""
     keep_checkpoints: int = 3
@@ -92,6 +154,8 @@ class PPOConfig:
             BadInputError: a value is outside its range; the text names the field.
         """
         object.__setattr__(self, "hidden", tuple(int(width) for width in self.hidden))
+        if isinstance(self.graph, Mapping):  # As a checkpoint has it.
+            object.__setattr__(self, "graph", GraphConfig(**self.graph))
         for name in ("num_envs", "horizon", "epochs", "minibatches", "total_steps", "keep_checkpoints"):
             self._require(name, getattr(self, name) >= 1, "a whole number of at least 1")
         for name in ("lr", "lr_min", "lr_max", "max_grad_norm", "std_start", "std_end", "obs_clip"):
@@ -104,6 +168,7 @@ class PPOConfig:
         self._require("smoothness", self.smoothness >= 0, "0 (off) or more")
         self._require("smoothness_noise", self.smoothness_noise > 0, "a number above 0")
         self._require("value_coef", self.value_coef >= 0, "0 or more")
+        self._require("topology", self.topology in TOPOLOGIES, f"one of {', '.join(TOPOLOGIES)}")
         self._require("workers", self.workers >= 0, "0 (one per core) or more")
         self._require("settle_steps", self.settle_steps >= 0, "0 or more")
         self._require("checkpoint_seconds", self.checkpoint_seconds >= 0, "0 or more")
@@ -118,8 +183,7 @@ class PPOConfig:
         )
 
     def _require(self, name: str, good: bool, expected: str) -> None:
-        if not good:
-            raise BadSettingError("PPOConfig", name, getattr(self, name), expected)
+        _require(self, name, good, expected)
 
     @property
     def reward_factor(self) -> float:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from lagoon.engine.config import PPOConfig
 from lagoon.engine.params import FlatParameters
 from lagoon.engine.policy import GaussianActorCritic
+from lagoon.engine.proximal import towards_proximal
 
 _BLOCK_ROWS = 512
 _aten = torch.ops.aten
@@ -117,9 +118,12 @@ class FusedBackward:
         miss = block["action"] - mean
         constant = miss.shape[1] * (math.log(std) + 0.5 * math.log(2 * math.pi))
         log_ratio = miss.square().sum(1).mul_(-0.5 * precision).sub_(constant).sub_(block["logp"])
+        advantage = block["advantage"]
+        if "proximal_share" in block:
+            log_ratio, advantage = towards_proximal(log_ratio, block)
         ratio = log_ratio.exp()
-        gain = ratio * block["advantage"]
-        limited = ratio.clamp(1 - clip, 1 + clip).mul_(block["advantage"])
+        gain = ratio * advantage
+        limited = ratio.clamp(1 - clip, 1 + clip).mul_(advantage)
         # Where the clipped term is the smaller one, the surrogate does not depend on the policy.
         slope = gain.masked_fill(limited < gain, 0.0).mul_(-share * precision)
         self._actor.backward(miss.mul_(slope[:, None]))

@@ -46,10 +46,15 @@ class FlatParameters:
                 start = stop
 
 
+LATEST = "latest"
+"""The identifier of the newest version; tags may have any other name."""
+
+
 class ParameterStore(Protocol):
     """Where trainers publish parameters and everybody who acts finds them.
 
-    A version is the number of updates that made the parameters; versions only grow.
+    A version is the number of updates that made the parameters; versions only grow. Stores of one process, of one
+    machine (``stores.shm``) and of several machines (``stores.zmq``) keep these promises.
     """
 
     @property
@@ -58,16 +63,50 @@ class ParameterStore(Protocol):
         ...
 
     def push(self, tensors: Mapping[str, Tensor], version: int) -> None:
-        """Publish parameters under a version that is newer than all before."""
+        """Publish parameters under a version that is newer than all before.
+
+        Raises:
+            ValueError: it is not newer.
+        """
         ...
 
-    def get(self) -> tuple[int, Mapping[str, Tensor]]:
-        """Return the newest version and its parameters."""
+    def get(self, which: int | str = LATEST) -> tuple[int, Mapping[str, Tensor]]:
+        """Return a version and its parameters.
+
+        Args:
+            which: "latest", a tag, or a version.
+
+        Raises:
+            LookupError: there is no such version; only the last few and those with a tag are kept.
+        """
         ...
+
+    def tag(self, name: str, which: int | str = LATEST) -> None:
+        """Give a version a name under which it stays, until the name is given to another version.
+
+        Raises:
+            LookupError: there is no such version.
+        """
+        ...
+
+
+def missing(which: int | str, newest: int) -> LookupError:
+    """Return the error for a version that is not there."""
+    return LookupError(
+        "No parameters were pushed yet."
+        if newest < 0
+        else f"There are no parameters {which!r}; the newest are {newest}."
+    )
+
+
+def check_newer(version: int, newest: int) -> None:
+    """Raise ValueError unless a version is newer than the newest one."""
+    if version <= newest:
+        raise ValueError(f"Version {version} was pushed after version {newest}; versions must grow.")
 
 
 class MemoryParameterStore:
-    """A store for one process: it hands over references and copies nothing.
+    """A store for one process: it hands over references and copies nothing but what gets a tag.
 
     Whoever pushes may therefore not change the tensors while somebody acts on them; ``colocated`` guarantees
     it by acting and training in turn.
@@ -76,6 +115,7 @@ class MemoryParameterStore:
     def __init__(self) -> None:
         self._version = -1
         self._tensors: Mapping[str, Tensor] = {}
+        self._tagged: dict[str, tuple[int, Mapping[str, Tensor]]] = {}
 
     @property
     def version(self) -> int:
@@ -83,21 +123,20 @@ class MemoryParameterStore:
         return self._version
 
     def push(self, tensors: Mapping[str, Tensor], version: int) -> None:
-        """Publish references to the tensors.
-
-        Raises:
-            ValueError: the version is not newer than the last one.
-        """
-        if version <= self._version:
-            raise ValueError(f"Version {version} was pushed after version {self._version}; versions must grow.")
+        """Publish references to the tensors."""
+        check_newer(version, self._version)
         self._version, self._tensors = version, tensors
 
-    def get(self) -> tuple[int, Mapping[str, Tensor]]:
-        """Return the newest version and its parameters.
+    def get(self, which: int | str = LATEST) -> tuple[int, Mapping[str, Tensor]]:
+        """Return a version and its parameters; of the untagged ones only the newest is there."""
+        if self._version >= 0 and which in (LATEST, self._version):
+            return self._version, self._tensors
+        for name, (version, tensors) in self._tagged.items():
+            if which in (name, version):
+                return version, tensors
+        raise missing(which, self._version)
 
-        Raises:
-            LookupError: nothing was pushed yet.
-        """
-        if self._version < 0:
-            raise LookupError("No parameters were pushed yet.")
-        return self._version, self._tensors
+    def tag(self, name: str, which: int | str = LATEST) -> None:
+        """Keep a copy of a version under a name."""
+        version, tensors = self.get(which)
+        self._tagged[name] = (version, {key: tensor.clone() for key, tensor in tensors.items()})

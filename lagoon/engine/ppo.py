@@ -7,7 +7,7 @@ Source: Schulman et al. 2017, "Proximal policy optimization algorithms"; the lea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from lagoon.engine.gae import generalized_advantages
 from lagoon.engine.group import Group, Solo
 from lagoon.engine.params import FlatParameters
 from lagoon.engine.policy import GaussianActorCritic, gaussian_log_prob
+from lagoon.engine.proximal import towards_proximal
 from lagoon.engine.trajectory import Trajectory
 
 Batch = dict[str, Tensor]
@@ -90,8 +91,14 @@ def update_normalizers(policy: GaussianActorCritic, obs: Mapping[str, Tensor], g
 class Algorithm(Protocol):
     """Turns trajectories into better parameters; the trainer worker knows no more than this."""
 
-    def update(self, trajectory: Trajectory, std: float) -> dict[str, float]:
-        """Learn from one trajectory; returns numbers for the log."""
+    def update(self, trajectory: Trajectory, std: float, version: int = 0) -> dict[str, float]:
+        """Learn from one trajectory; returns numbers for the log.
+
+        Args:
+            trajectory: complete; it is only read.
+            std: the noise of the policy that learns.
+            version: of the parameters that learn; the trajectory may be from older ones.
+        """
         ...
 
     def tensors(self) -> dict[str, Tensor]:
@@ -105,6 +112,18 @@ class Algorithm(Protocol):
     def load(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Take over a checkpoint."""
         ...
+
+
+class Estimates(NamedTuple):
+    """A trajectory and what the critic says about it."""
+
+    trajectory: Trajectory
+    value: Tensor
+    """[T, B], of the observation before each step."""
+    last_value: Tensor
+    """[B], of the observation after the last step."""
+    final_value: Tensor
+    """[T, B], of the true last observation where an episode was truncated."""
 
 
 class PPO:
@@ -129,13 +148,15 @@ class PPO:
         self.lr = config.lr
         self.fused = FusedBackward.build(policy, self.flat, config)
         self._rows: dict[str, Tensor] = {}
+        self._order = torch.empty(0, dtype=torch.int64)
 
-    def update(self, trajectory: Trajectory, std: float) -> dict[str, float]:
+    def update(self, trajectory: Trajectory, std: float, version: int = 0) -> dict[str, float]:
         """Learn from one trajectory, then let the normalisers take its observations in.
 
         Args:
             trajectory: complete; it is only read.
             std: the noise that its actions were drawn with.
+            version: of the parameters; read only by what corrects for older samples.
 
         Returns:
             Means over all gradient steps, for the log.
@@ -169,7 +190,7 @@ class PPO:
             The batch with rows [T * B], and numbers for the log.
         """
         schema, normalizer = trajectory.schema, self.policy.normalizer
-        order = torch.randperm(trajectory.samples, generator=self.generator)
+        order = self._order = torch.randperm(trajectory.samples, generator=self.generator)
         obs = {}
         for name in ("actor", "critic"):
             rows = torch.index_select(trajectory.flat(name), 0, order, out=self._memory(name, trajectory.flat(name)))
@@ -182,16 +203,7 @@ class PPO:
         final_value = torch.zeros_like(value)
         if truncated.any():
             final_value[truncated] = self._values(normalizer["critic"](trajectory["final_critic"][truncated]))
-        advantage, target = generalized_advantages(
-            trajectory["reward"] * self.config.reward_factor,
-            value,
-            last_value,
-            final_value,
-            trajectory["terminated"],
-            truncated,
-            self.config.gamma,
-            self.config.lam,
-        )
+        advantage, target = self._targets(Estimates(trajectory, value, last_value, final_value))
         spread = target.var()
         stats = {
             "reward": float(trajectory["reward"].mean()),
@@ -202,6 +214,20 @@ class PPO:
         flat = {"advantage": advantage.flatten(), "target": target.flatten()}
         flat |= {name: trajectory.flat(name) for name in ("action", "logp")}
         return obs | {name: tensor.index_select(0, order) for name, tensor in flat.items()}, stats
+
+    def _targets(self, estimates: Estimates) -> tuple[Tensor, Tensor]:
+        """Return advantages and value targets [T, B]."""
+        trajectory, config = estimates.trajectory, self.config
+        return generalized_advantages(
+            trajectory["reward"] * config.reward_factor,
+            estimates.value,
+            estimates.last_value,
+            estimates.final_value,
+            trajectory["terminated"],
+            trajectory["truncated"],
+            config.gamma,
+            config.lam,
+        )
 
     def gradients(self, minibatch: Batch, std: float) -> None:
         """Write the gradient of the loss on a minibatch, and ``STATS``, into the flat buffer."""
@@ -221,7 +247,10 @@ class PPO:
             mean = self.policy.actor(minibatch["actor"]).float()
             value = self.policy.critic(minibatch["critic"]).squeeze(-1).float()
         log_ratio = gaussian_log_prob(minibatch["action"], mean, std) - minibatch["logp"]
-        surrogate = surrogate_loss(log_ratio, minibatch["advantage"], self.config.clip)
+        advantage = minibatch["advantage"]
+        if "proximal_share" in minibatch:
+            log_ratio, advantage = towards_proximal(log_ratio, minibatch)
+        surrogate = surrogate_loss(log_ratio, advantage, self.config.clip)
         error = value_loss(value, minibatch["target"])
         with torch.no_grad():
             clipped = ((log_ratio.exp() - 1).abs() > self.config.clip).float().mean()

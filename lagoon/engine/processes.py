@@ -76,7 +76,7 @@ def data_parallel(size: int, follow: Follow, cancelled: Callable[[], bool] = lam
                 yield from _lead(size, follow, Path(folder), cores, cancelled)
     finally:
         torch.set_num_threads(threads)
-        _pin(cores)
+        pin(cores)
 
 
 def _lead(size: int, follow: Follow, folder: Path, cores: list[int], cancelled: Callable[[], bool]) -> Iterator[Group]:
@@ -91,7 +91,7 @@ def _lead(size: int, follow: Follow, folder: Path, cores: list[int], cancelled: 
         context = multiprocessing.get_context("spawn")
         signals = [[context.Semaphore(0) for _ in range(size)] for _ in range(size)]
         children = _spawn(size, partial(_follow, size, folder, os.getpid(), follow, signals), cores)
-        _pin([cores[0]])
+        pin([cores[0]])
         _await_ready(children, folder, cancelled)
         group = _join(0, size, folder, signals, check_peers)
         patience = _LEAVE_SECONDS
@@ -116,30 +116,38 @@ def _lead(size: int, follow: Follow, folder: Path, cores: list[int], cancelled: 
 def _spawn(size: int, follow: Callable[[int, int], None], cores: list[int]) -> list[BaseProcess]:
     context = multiprocessing.get_context("spawn")
     children: list[BaseProcess] = []
-    # Ctrl-C reaches every process of a terminal. Only rank 0 shall act on it, and a process inherits "ignore"
-    # from its first instruction on.
-    main = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if main else {}
-    try:
-        for number in handlers:
-            signal.signal(number, signal.SIG_IGN)
+    with signals_ignored():
         for rank in range(1, size):
             core = cores[rank % len(cores)]
             child = context.Process(target=follow, args=(rank, core), name=f"lagoon-rank-{rank}", daemon=True)
             child.start()
             children.append(child)
+    return children
+
+
+@contextmanager
+def signals_ignored() -> Iterator[None]:
+    """Let processes that are started meanwhile ignore Ctrl-C, from their first instruction on.
+
+    Ctrl-C reaches every process of a terminal, and only the one that leads shall act on it.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if main else {}
+    try:
+        for number in handlers:
+            signal.signal(number, signal.SIG_IGN)
+        yield
     finally:
         for number, handler in handlers.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
-    return children
 
 
 def _follow(size: int, folder: Path, parent: int, follow: Follow, signals: Signals, rank: int, core: int) -> None:
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
-    _die_with(parent)
+    die_with(parent)
     torch.set_num_threads(1)
-    _pin([core])
+    pin([core])
 
     def check_peers() -> None:
         if os.getppid() != parent:
@@ -162,8 +170,8 @@ def _follow(size: int, folder: Path, parent: int, follow: Follow, signals: Signa
     os._exit(0)
 
 
-def _die_with(parent: int) -> None:
-    # Without this a rank 0 that is killed outright would leave ranks waiting for it.
+def die_with(parent: int) -> None:
+    """Let this process be killed when its parent ends; without this, one that is killed outright would leave others."""
     if os.uname().sysname == "Linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -220,6 +228,7 @@ def _first_report(children: list[BaseProcess], folder: Path) -> str | None:
     return None
 
 
-def _pin(cores: list[int]) -> None:
+def pin(cores: list[int]) -> None:
+    """Let this process use these cores only."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)

@@ -19,10 +19,11 @@ from lagoon.engine.checkpoint import Checkpoint, pack_state, unpack_state
 from lagoon.engine.config import PPOConfig
 from lagoon.engine.environment import VecEnv
 from lagoon.engine.group import Group
+from lagoon.engine.leader import Report
 from lagoon.engine.metrics import Stopwatch
 from lagoon.engine.params import MemoryParameterStore
 from lagoon.engine.policy import GaussianActorCritic
-from lagoon.engine.ppo import PPO, update_normalizers
+from lagoon.engine.ppo import PPO, Algorithm, update_normalizers
 from lagoon.engine.schedule import noise_std
 from lagoon.engine.streams.inline import InlineInferenceStream, InlineSampleStream
 from lagoon.engine.trajectory import ppo_schema
@@ -116,39 +117,34 @@ class Session:
             "order": self.order.get_state(),
         }
 
+    @property
+    def version(self) -> int:
+        """Number of updates that made the parameters."""
+        return self.trainer.version
+
+    def ready(self, cancelled: Callable[[], bool]) -> bool:
+        """Return True: a colocated rank waits for nobody."""
+        return True
+
+    def reports(self, own: dict[str, float]) -> list[Report]:
+        """Return numbers and CPU time of all ranks, on rank 0."""
+        return self.group.gather((own, self.watch.take()))
+
     def checkpoint(self, ranks: list[dict[str, Any]]) -> tuple[dict[str, Tensor], dict[str, Any]]:
         """Return tensors and facts for ``save_checkpoint``.
 
         Args:
             ranks: ``state()`` of every rank, in their order.
         """
-        tensors = {f"policy/{name}": tensor for name, tensor in self.policy.state_dict().items()}
-        tensors |= {f"algorithm/{name}": tensor for name, tensor in self.algorithm.tensors().items()}
+        tensors, facts = learned(self.policy, self.algorithm, self.config, self.iteration, self.version)
         packed = [pack_state(state, f"ranks/{rank}", tensors) for rank, state in enumerate(ranks)]
-        facts = {
-            "iteration": self.iteration,
-            "version": self.trainer.version,
-            "policy": self.policy.facts(),
-            "algorithm": self.algorithm.facts(),
-            "config": asdict(self.config),
-            "ranks": packed,
-        }
-        return tensors, facts
+        return tensors, facts | {"ranks": packed}
 
     def _resume(self, checkpoint: Checkpoint) -> None:
-        saved, own = checkpoint.facts["policy"], self.policy.facts()
-        different = [key for key in own if saved.get(key) != own[key]]
-        if different:
-            raise BadInputError(
-                f"The checkpoint {checkpoint.path} holds a policy with "
-                f"{', '.join(f'{key} = {saved.get(key)}' for key in different)}; this run has "
-                f"{', '.join(f'{key} = {own[key]}' for key in different)}. Use the same settings to go on, or delete "
-                f"the folder {checkpoint.path.parent} to train from the start."
-            )
-        self.policy.load_state_dict(checkpoint.group("policy"))
-        self.algorithm.load(checkpoint.group("algorithm"), checkpoint.facts["algorithm"])
-        self.iteration, self.steps = int(checkpoint.facts["iteration"]), int(checkpoint.facts["step"])
+        self.iteration, self.steps = take_over(checkpoint, self.policy, self.algorithm)
         ranks = checkpoint.facts["ranks"]
+        if not ranks:
+            return  # Made by actors, whose generators begin anew in any topology.
         if len(ranks) != self.group.size:
             # Streams of random numbers belong to a rank; with other ranks there is nothing to continue.
             if self.group.rank == 0:
@@ -167,6 +163,41 @@ class Session:
         """Stop the workers, which closes the environment."""
         self.actor.stop()
         self.trainer.stop()
+
+
+def learned(
+    policy: GaussianActorCritic, algorithm: Algorithm, config: PPOConfig, iteration: int, version: int
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return the tensors and facts of a checkpoint that every topology has."""
+    tensors = {f"policy/{name}": tensor for name, tensor in policy.state_dict().items()}
+    tensors |= {f"algorithm/{name}": tensor for name, tensor in algorithm.tensors().items()}
+    return tensors, {
+        "iteration": iteration,
+        "version": version,
+        "policy": policy.facts(),
+        "algorithm": algorithm.facts(),
+        "config": asdict(config),
+    }
+
+
+def take_over(checkpoint: Checkpoint, policy: GaussianActorCritic, algorithm: Algorithm) -> tuple[int, int]:
+    """Put what ``learned`` saved into a policy and an algorithm; returns iterations and environment steps so far.
+
+    Raises:
+        BadInputError: the checkpoint is of a network with other sizes.
+    """
+    saved, own = checkpoint.facts["policy"], policy.facts()
+    different = [key for key in own if saved.get(key) != own[key]]
+    if different:
+        raise BadInputError(
+            f"The checkpoint {checkpoint.path} holds a policy with "
+            f"{', '.join(f'{key} = {saved.get(key)}' for key in different)}; this run has "
+            f"{', '.join(f'{key} = {own[key]}' for key in different)}. Use the same settings to go on, or delete "
+            f"the folder {checkpoint.path.parent} to train from the start."
+        )
+    policy.load_state_dict(checkpoint.group("policy"))
+    algorithm.load(checkpoint.group("algorithm"), checkpoint.facts["algorithm"])
+    return int(checkpoint.facts["iteration"]), int(checkpoint.facts["step"])
 
 
 def load_policy(checkpoint: Checkpoint) -> GaussianActorCritic:

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 import yaml
 
-from lagoon.engine import colocated
 from lagoon.engine.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint
 from lagoon.engine.hooks import IterationInfo
 from lagoon.engine.policy import GaussianActorCritic
+from lagoon.engine.run import run
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
@@ -143,7 +143,7 @@ def train(
         progress(fraction, f"{message}; {checks.words}" if message else checks.words)
 
     try:
-        path = colocated.run(MakeTrackingEnv(motion, robot, config), ppo, folder, seed, checks, tell)
+        path = run(MakeTrackingEnv(motion, robot, config), ppo, folder, seed, checks, tell)
         progress(1.0, checks.words)
         return load_checkpoint(path)
     finally:

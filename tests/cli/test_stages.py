@@ -237,6 +237,11 @@ def test_how_often_to_save_does_not_make_a_training_stale(skills: Path) -> None:
     import dataclasses
 
     skill, config = _skill(skills), TrainVerb().train
+    # What only other topologies read does not count, so that trainings from before they existed are still up to date.
+    untouched = train_stage(config, 0).plan(skill).config["train"]["ppo"]
+    assert "topology" not in untouched and "graph" not in untouched
+    graph = replace(config, ppo=replace(config.ppo, topology="async"))
+    assert train_stage(graph, 0).plan(skill).config["train"]["ppo"]["graph"]["max_staleness"] == 1
     often = dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, checkpoint_seconds=1.0, tensorboard=False))
     longer = dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, total_steps=7))
     plans = [train_stage(c, 0).plan(skill) for c in (config, often, longer)]

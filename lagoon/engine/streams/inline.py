@@ -24,8 +24,8 @@ class InlineSampleStream:
         self._free = deque(Trajectory(schema) for _ in range(slots))
         self._ready: deque[Trajectory] = deque()
 
-    def acquire(self) -> Trajectory | None:
-        """Return a free slot, or None."""
+    def acquire(self, key: int = 0) -> Trajectory | None:
+        """Return a free slot, or None; all keys share the slots."""
         return self._free.popleft() if self._free else None
 
     def post(self, trajectory: Trajectory) -> None:

@@ -42,7 +42,7 @@ class _Seat:
 
 
 class ActorWorker(Worker[ActorSpec]):
-    """Takes one environment step per poll."""
+    """Takes one environment step per poll, with the next environment of the ring that can."""
 
     def _configure(self, spec: ActorSpec) -> None:
         self._spec = spec
@@ -51,9 +51,7 @@ class ActorWorker(Worker[ActorSpec]):
 
     def _start(self) -> None:
         for key, env in enumerate(self._spec.environments):
-            seat = _Seat(key, env, env.reset())
-            self._ring.append(seat)
-            self._spec.inference.request(key, seat.obs["actor"])
+            self._ring.append(_Seat(key, env, env.reset()))
 
     @property
     def observations(self) -> list[dict[str, Tensor]]:
@@ -68,19 +66,29 @@ class ActorWorker(Worker[ActorSpec]):
         return merged.take()
 
     def _poll(self) -> PollResult:
-        seat = self._ring[self._next]
+        for _ in self._ring:
+            seat = self._ring[self._next]
+            self._next = (self._next + 1) % len(self._ring)
+            if self._advance(seat):
+                return PollResult(samples=seat.env.num_envs)
+        return PollResult()
+
+    def _advance(self, seat: _Seat) -> bool:
+        """Take a step with one environment if it has a slot and an answer."""
         if seat.slot is None:
-            seat.slot, seat.time = self._spec.samples.acquire(), 0
-        answer = self._spec.inference.response(seat.key) if seat.slot is not None else None
-        if seat.slot is None or answer is None:
-            return PollResult()
-        self._next = (self._next + 1) % len(self._ring)
+            # A rollout's first question is asked only now: while the seat waited, the policy may have changed.
+            seat.slot, seat.time = self._spec.samples.acquire(seat.key), 0
+            if seat.slot is None:
+                return False
+            self._spec.inference.request(seat.key, seat.obs["actor"])
+        answer = self._spec.inference.response(seat.key)
+        if answer is None:
+            return False
         self._record_before(seat, seat.slot, answer)
         with self._spec.watch("env"):
             result = seat.env.step(answer.action)
         self._record_after(seat, seat.slot, result)
-        self._spec.inference.request(seat.key, seat.obs["actor"])
-        return PollResult(samples=seat.env.num_envs)
+        return True
 
     def _record_before(self, seat: _Seat, slot: Trajectory, answer: Actions) -> None:
         t = seat.time
@@ -104,6 +112,8 @@ class ActorWorker(Worker[ActorSpec]):
             slot["last_critic"].copy_(result.obs["critic"])
             self._spec.samples.post(slot)
             seat.slot = None
+        else:
+            self._spec.inference.request(seat.key, seat.obs["actor"])
 
     def _stop(self) -> None:
         for env in self._spec.environments:

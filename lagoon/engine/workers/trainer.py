@@ -50,7 +50,8 @@ class TrainerWorker(Worker[TrainerSpec]):
         spec = self._spec
         with spec.watch("update"):
             staleness = self.version - int(trajectory["version"].min())
-            self.stats = spec.algorithm.update(trajectory, float(spec.policy.std)) | {"staleness": float(staleness)}
+            stats = spec.algorithm.update(trajectory, float(spec.policy.std), self.version)
+            self.stats = stats | {"staleness": float(staleness)}
             spec.samples.release(trajectory)
             self.version += 1
             self._publish()

@@ -16,8 +16,8 @@ class Recorder:
     def __init__(self):
         self.seen = []
 
-    def update(self, trajectory, std):
-        self.seen.append((trajectory, std))
+    def update(self, trajectory, std, version):
+        self.seen.append((trajectory, std, version))
         return {"loss": 1.0}
 
     def tensors(self):
@@ -46,7 +46,7 @@ def test_versions_staleness_and_the_return_of_the_slot():
     stream.post(slot)
     result = trainer.poll()
     assert (result.samples, result.batches) == (8, 1)
-    assert algorithm.seen == [(slot, 0.25)]
+    assert algorithm.seen == [(slot, 0.25, 10)]
     assert trainer.stats == {"loss": 1.0, "staleness": 2.0}
     assert store.version == trainer.version == 11
     assert stream.acquire() is slot

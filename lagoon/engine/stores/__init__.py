@@ -1,0 +1,1 @@
+"""Parameter stores that several processes or machines share."""
