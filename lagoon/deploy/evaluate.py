@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.bundle import PolicyBundle, check_robot
+from lagoon.deploy.alignment import Aligned
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.deploy.report import Check, Evaluation, falls_of, metrics_of, segments_of, wilson_interval
 from lagoon.deploy.sensors import NoisySensors
@@ -59,8 +60,8 @@ def evaluate(
     conditions = draw_conditions(config, bundle.num_joints, ticks, bundle.control_dt, physics.dt, draw)
     run = TrialRun(bundle, robot, physics, conditions, NoisySensors(config, conditions, noise), config.threads)
     try:
-        tracker, smoothness = _run_trials(run, motion, config, ticks, report)
-        errors = {name: np.array(tracker.errors[name]) for name in METRICS} | smoothness.metrics()
+        tracker, more = _run_trials(run, motion, config, ticks, report)
+        errors = {name: np.array(tracker.errors[name]) for name in METRICS} | more
         metrics, survived = metrics_of(errors), int(tracker.alive.sum())
         final_heading = errors["heading_error"][-1][tracker.alive]
         return Evaluation(
@@ -92,7 +93,8 @@ def evaluate(
 
 def _run_trials(
     run: TrialRun, motion: RobotMotion, config: EvaluateConfig, ticks: int, report: Progress
-) -> tuple[Tracker, Smoothness]:
+) -> tuple[Tracker, dict[str, NDArray[np.float64]]]:
+    """Run all ticks; return the judge, and what only the whole of a trial tells, as (K, N) or (1, N)."""
     reference = ReferenceTrack(motion, run.robot, run.backend.model)
     state = run.stand(config.stand_seconds)
     tracker = Tracker(
@@ -101,12 +103,13 @@ def _run_trials(
         start_heading=quat_yaw(state.root_quat_w.numpy().astype(np.float64)),
         torque_limit=run.robot.torque_limit * run.conditions.body.strength.numpy(),
     )
-    smoothness = Smoothness(run.robot.control_dt)
+    smoothness, aligned = Smoothness(run.robot.control_dt), Aligned(motion)
     for tick in range(1, ticks + 1):
         state, broken = run.tick(state)
         torques = run.backend.torques().numpy()
         fell = tracker.observe(tick, state, run.backend.feet(), torques, broken)
         smoothness.record(run.targets, torques, tracker.alive)
+        aligned.record(state, tracker.alive)
         if fell.any():
             run.park(fell)
             state = run.backend.state()
@@ -119,7 +122,7 @@ def _run_trials(
             )
     else:
         tracker.finish(ticks + 1, state, run.backend.feet())
-    return tracker, smoothness
+    return tracker, aligned.metrics() | smoothness.metrics()
 
 
 def rollout(

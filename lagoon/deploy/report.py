@@ -36,6 +36,8 @@ UNITS = {
     "torque_saturated": ("share", "motors at their limit"),
     "joint_at_limit": ("share", "joints within 0.02 rad of a stop"),
     "foot_slip": ("m/s", "sliding speed of feet that carry weight"),
+    "aligned_joint_error": ("rad", "joint angles off the frame of the reference where the robot is"),
+    "time_lag": ("s", "distance of that frame from the clock"),
     "action_rate": ("rad", "change of the joint targets in one tick, RMS over joints"),
     "action_peak": ("rad", "largest change of a joint target in one tick"),
     "chatter": ("rad", "part of the joint targets faster than 8 Hz, RMS"),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lagoon.bundle import SCHEMA_VERSION, input_ports, output_ports
+from lagoon.deploy.alignment import ALIGNMENT_METRICS
 from lagoon.deploy.report import UNITS
 from lagoon.deploy.smoothness import SMOOTHNESS_METRICS
 from lagoon.deploy.tracking import METRICS
@@ -25,6 +26,6 @@ def test_schema_version_is_the_one_told():
 
 def test_every_metric_is_explained():
     text = (DOCS / "evaluate.md").read_text()
-    assert set(UNITS) == {*METRICS, *SMOOTHNESS_METRICS}
+    assert set(UNITS) == {*METRICS, *ALIGNMENT_METRICS, *SMOOTHNESS_METRICS}
     for name in UNITS:
         assert f"`{name}`" in text
