@@ -1,12 +1,17 @@
 """Skills that need no training: the Go2 stands, or bows on four legs, by playing its reference."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from lagoon.bundle import load
 from lagoon.bundle.playback import write_playback
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_from_yaw
 from lagoon.robot import load_robot
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 def standing_motion(robot, joint_pos, yaw=0.0):
@@ -39,3 +44,9 @@ def stand(robot):
 @pytest.fixture(scope="session")
 def stand_bundle(robot, stand, tmp_path_factory):
     return write_playback(tmp_path_factory.mktemp("stand") / "bundle", robot, stand, "stand still")
+
+
+@pytest.fixture(scope="session")
+def wave():
+    """A trained policy that waves on the hind legs; tests/data says where it comes from."""
+    return load(DATA / "wave_hello" / "bundle", load_robot("go2"))

@@ -3,8 +3,10 @@
 import json
 import signal
 
+import numpy as np
 import pytest
 
+from lagoon.deploy.controller.envelope import up_b
 from lagoon.deploy.recording.bag import read_bag
 from lagoon.deploy.recording.replay import replay
 
@@ -12,9 +14,12 @@ READY = pytest.mark.timeout(240)
 
 
 @READY
-def test_from_lying_through_a_skill_and_back(operator, start, stand_bundle, tmp_path) -> None:
-    start(skills=f"[{stand_bundle.folder}]", record=tmp_path / "bags")
-    height = lambda: float(operator.go2.fake.truth()[0][2])  # noqa: E731
+def test_from_lying_through_an_upright_wave_and_back_by_services(operator, start, robot, wave, tmp_path) -> None:
+    start(skills=f"[{wave.folder}]", record=tmp_path / "bags")
+    fake, pitch = operator.go2.fake, []
+    height = lambda: float(fake.truth()[0][2])  # noqa: E731
+    joint_error = lambda: float(np.abs(fake.truth()[2] - robot.default_joint_pos).mean())  # noqa: E731
+    operator.each_time = lambda: pitch.append(up_b(fake.truth()[1])[0])
     assert operator.ask("stand_up") == (False, "The node is not active. Configure and activate it first.")
     assert operator.transit("configure")
     assert operator.transit("activate")
@@ -22,15 +27,18 @@ def test_from_lying_through_a_skill_and_back(operator, start, stand_bundle, tmp_
     assert operator.ask("run")[0] is False
     assert operator.ask("stand_up") == (True, "The robot is in 'stand_up'.")
     operator.until(lambda: operator.states[-1] == "stand")
-    assert height() > 0.25
+    assert height() == pytest.approx(robot.default_root_height, abs=0.03) and joint_error() < 0.1
 
     # A lifecycle manager shall not drop the robot.
     assert not operator.transit("deactivate")
     assert operator.states[-1] == "stand"
 
-    assert operator.ask("run") == (True, f"'{stand_bundle.command}' begins when the robot stands steadily.")
+    assert operator.ask("run") == (True, f"'{wave.command}' begins when the robot stands steadily.")
     operator.until(lambda: operator.states[-1] == "policy")
+    operator.until(lambda: operator.states[-1] == "settle", 120.0)
+    assert max(pitch) > 0.95, "it stood on its hind legs"
     operator.until(lambda: operator.states[-1] == "stand")
+    assert height() == pytest.approx(robot.default_root_height, abs=0.03) and joint_error() < 0.1
     assert operator.ask("sit_down")[0]
     operator.until(lambda: operator.states[-1] == "damping")
     assert height() < 0.15
@@ -42,8 +50,8 @@ def test_from_lying_through_a_skill_and_back(operator, start, stand_bundle, tmp_
     assert operator.go2.refused == 0
     operator.until(lambda: list((tmp_path / "bags").glob("2*")))
     (bag,) = (tmp_path / "bags").glob("2*")
-    found = replay(bag, stand_bundle)
-    assert found.passed and [run.ticks for run in found.runs] == [stand_bundle.num_steps]
+    found = replay(bag, wave)
+    assert found.passed and [run.ticks for run in found.runs] == [wave.num_steps]
     kinds = {json.loads(event)["kind"] for event in operator.events}
     assert "trip" not in kinds and {"mode", "refused"} <= kinds
     operator.until(lambda: operator.diagnostics)
