@@ -3,7 +3,7 @@
 Usage: python benchmarks/text2motion/bench_text2motion.py --data FOLDER [--commands FILE] [--model default]
        python benchmarks/text2motion/bench_text2motion.py --table          (print results.json as Markdown)
 
-The evaluation is `python -m lagoon.text2motion.evaluate`; latency and peak memory come from processes of their
+The scores are those of `python -m lagoon.text2motion.evaluate`; latency and peak memory come from processes of their
 own, one thread each, so that neither torch's caches nor another command's weights are counted. Writes
 results.json beside this file; the table in benchmarks/README.md is printed from it.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results.json"
 COMMANDS = ("wave hello", "walk forward", "do three squats", "dance")
-CANDIDATES = (1, 8)
+CANDIDATES = (1, 8, 24)
 PROBE = """
 import json, resource, sys, time
 from lagoon.text2motion.config import GenerateConfig
@@ -61,13 +61,73 @@ def probe(candidates: int, model: str) -> dict:
     }
 
 
+def joins(model: str, seeds: int) -> dict:
+    """How smooth the joins of commands of several steps are, beside the motions that they join.
+
+    Speed is the largest of any joint [m/s], a jump the largest change of a joint's velocity from frame to frame [m/s];
+    both around a join as a share of the larger 99th percentile of the two motions.
+    """
+    import numpy as np
+
+    from lagoon.text2motion import composite_scores, joining
+    from lagoon.text2motion.config import FPS, GenerateConfig
+    from lagoon.text2motion.generate import generate
+
+    found: dict[str, list[float]] = {"speed": [], "jump": []}
+    join = joining.join
+
+    def measured(first: np.ndarray, second: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        whole = join(first, second, lengths)
+        around = slice(len(first) - 2, len(whole) - len(second) + max(joining.BLENDS) + 2)
+        for order, name in ((1, "speed"), (2, "jump")):
+            change = lambda pos, n=order: np.linalg.norm(np.diff(pos, n, axis=0), axis=-1).max(axis=1) * FPS  # noqa: E731
+            usual = max(np.percentile(change(part), 99) for part in (first, second))
+            found[name].append(float(change(whole)[around].max() / usual))
+        return whole
+
+    joining.join = measured
+    try:
+        for composite in composite_scores.COMPOSITES:
+            for seed in range(seeds):
+                generate(composite.command, GenerateConfig(model=model), seed)
+    finally:
+        joining.join = join
+    shares = {name: np.array(values) for name, values in found.items()}
+    return {"joins": len(found["speed"])} | {
+        name: {
+            "median": round(float(np.median(values)), 3),
+            "largest": round(float(values.max()), 3),
+            "within": round(float((values <= 1.0 + 1e-6).mean()), 3),
+        }
+        for name, values in shares.items()
+    }
+
+
+def join_lines(found: dict) -> list[str]:
+    """The joins in one table."""
+    lines = [
+        f"{found['joins']} joins, as a share of the 99th percentile of the two motions that are joined:",
+        "",
+        "| around a join | median | largest | within the 99th percentile |",
+        "|---|---|---|---|",
+    ]
+    names = {"speed": "largest speed of a joint", "jump": "largest change of a joint's velocity per frame"}
+    rows = [
+        f"| {text} | {found[n]['median']} | {found[n]['largest']} | {found[n]['within']:.0%} |"
+        for n, text in names.items()
+    ]
+    return [*lines, *rows, ""]
+
+
 def table(result: dict) -> list[str]:
     """What benchmarks/README.md shows."""
-    from lagoon.text2motion.model_card import held_out_lines, typed_lines
+    from lagoon.text2motion.model_card import composite_lines, held_out_lines, typed_lines
 
     overall, seeds = result["evaluation"]["overall"], result["evaluation"]["seeds"]
     lines = [
         *held_out_lines(result["evaluation"]),
+        *composite_lines(result["evaluation"]),
+        *join_lines(result["joins"]),
         f"Of the {len(result['evaluation']['commands'])} fixed commands, {seeds} seeds each, "
         f"{overall['share_of_motions_that_pass']:.1%} of the motions satisfy their predicate; "
         f"{overall['commands_that_pass_in_80_percent']} commands do in 80 % of the seeds or more.",
@@ -91,7 +151,7 @@ def main() -> None:
     parser.add_argument("--data", default="", help="folder with NAME.npz and NAME.jsonl")
     parser.add_argument("--commands", default="", help="table of further commands: split, label, command")
     parser.add_argument("--model", default="default")
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--table", action="store_true", help="print the table of results.json, measure nothing")
     options = parser.parse_args()
     if not options.table:
@@ -102,6 +162,7 @@ def main() -> None:
         result = {
             "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
             "cost": [probe(count, options.model) for count in CANDIDATES],
+            "joins": joins(options.model, 2),
             "evaluation": evaluate(config, report),
         }
         RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

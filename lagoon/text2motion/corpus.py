@@ -275,13 +275,3 @@ def weights(examples: list[Example]) -> NDArray[np.float64]:
         if chosen.any():
             raw[chosen] *= share / raw[chosen].sum()
     return raw / raw.sum()
-
-
-def plain_seconds(examples: list[Example]) -> dict[str, list[float]]:
-    """For each text, how long the plain and counted motions it describes last [s]."""
-    table: dict[str, list[float]] = {}
-    for e in examples:
-        if e.kind in ("plain", "count"):
-            for text in e.texts:
-                table.setdefault(text, []).append((len(e.joint_pos_w) - 1) / FPS)
-    return table

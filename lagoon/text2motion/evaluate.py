@@ -23,13 +23,21 @@ import numpy as np
 from lagoon.errors import BadInputError, LagoonError, RefusedCommandError
 from lagoon.paths import write_text
 from lagoon.progress import Progress, silent
-from lagoon.text2motion import plausibility, predicates
+from lagoon.text2motion import composite_scores, plausibility, predicates
 from lagoon.text2motion.config import GenerateConfig
 from lagoon.text2motion.generate import generate
-from lagoon.text2motion.held_out import compare, generator, load_split, nearest_caption, without_words
+from lagoon.text2motion.held_out import (
+    compare,
+    generator,
+    load_split,
+    nearest_caption,
+    retrieval,
+    speaker,
+    without_words,
+)
 from lagoon.text2motion.matching import load_judge
 from lagoon.text2motion.model import load_model, model_path
-from lagoon.text2motion.model_card import held_out_lines, model_card, typed_lines
+from lagoon.text2motion.model_card import composite_lines, held_out_lines, model_card, typed_lines
 
 DEFAULT_SETS = ("permissive", "authored")
 """Data sets of the default weights, whose held-out clips are asked for."""
@@ -99,7 +107,7 @@ def evaluate(config: EvaluateConfig, progress: Progress = silent) -> dict:
 
     Returns:
         ``seeds``, ``commands`` (one row each) and ``overall``; ``typed`` (rows) if a table of commands is given;
-        ``held_out`` if a data folder is given.
+        ``held_out`` and ``composites`` if a data folder is given.
 
     Raises:
         BadInputError: fewer than two seeds, a table or folder that cannot be used.
@@ -119,10 +127,10 @@ def evaluate(config: EvaluateConfig, progress: Progress = silent) -> dict:
         result["typed_seeds"] = config.command_seeds
     if split is not None:
         settings = GenerateConfig(model=config.model)
-        model = load_model(config.model)
+        model, find = load_model(config.model), retrieval(split.train)
         systems = {
             "generator": generator(settings),
-            "nearest caption": nearest_caption(split.train),
+            "nearest caption": nearest_caption(find),
             "generator without words": without_words(model, settings),
         }
         judge = load_judge()
@@ -132,6 +140,11 @@ def evaluate(config: EvaluateConfig, progress: Progress = silent) -> dict:
             "seeds": config.split_seeds,
             "judge": judge.details,
             "systems": found,
+        }
+        speakers = {"generator": speaker(settings), "nearest caption": find}
+        result["composites"] = {
+            "seeds": config.split_seeds,
+            "systems": composite_scores.compare(speakers, config.split_seeds, progress),
         }
     return result
 
@@ -237,7 +250,7 @@ def main(arguments: list[str]) -> int:
         assert isinstance(config, EvaluateConfig)
         result = evaluate(config, _print_progress)
         print(json.dumps(result["overall"], indent=2))
-        for line in held_out_lines(result) + typed_lines(result):
+        for line in held_out_lines(result) + composite_lines(result) + typed_lines(result):
             print(line)
         if config.out:
             write_text(Path(config.out), json.dumps(result, indent=2))

@@ -18,7 +18,7 @@ from lagoon.text2motion import gate, registry
 from lagoon.text2motion.assembly import Assembler
 from lagoon.text2motion.config import FPS, GenerateConfig
 from lagoon.text2motion.generator import Keep, Request, create, forget, run
-from lagoon.text2motion.model import load_model
+from lagoon.text2motion.model import load_bank, load_model
 from lagoon.text2motion.sampling import one_thread
 from lagoon.text2motion.selection import Appraise
 from lagoon.text2motion.text_encoder import default_encoder
@@ -53,7 +53,7 @@ def generate(
     tell = progress or silent
     tell(0.0, "reading the command")
     kind = registry.load(config.generator)
-    bank = load_model(config.model if kind is SmallGenerator else "default").bank
+    bank = load_model(config.model).bank if kind is SmallGenerator else load_bank("default")
     with one_thread():
         is_open = bool(getattr(kind, "open_vocabulary", False))
         reading = gate.read(command, bank, default_encoder(), config.threshold, config.force, is_open)

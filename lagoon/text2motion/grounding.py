@@ -21,7 +21,6 @@ Array = NDArray[np.float64]
 
 _INDEX = {name: i for i, name in enumerate(JOINT_NAMES)}
 LEGS = tuple(tuple(_INDEX[f"{side}_{part}"] for part in ("hip", "knee", "ankle", "foot")) for side in ("left", "right"))
-_LEG_JOINTS = sorted(j for leg in LEGS for j in leg[1:])
 SMOOTH_FRAMES = 0.5
 """Width of the Gaussian over the decoded features [frames of 50 ms]; takes out the seams between token steps."""
 PLANTED_SHARE, PLANTED_TRAVEL, PLANTED_LIFT = 0.85, 0.10, 0.06

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from lagoon.errors import BadInputError
 from lagoon.progress import Progress, silent
 from lagoon.text2motion import augment, dataset, plausibility, predicates, scores
+from lagoon.text2motion.composite_scores import Speaker
 from lagoon.text2motion.config import FPS, FRAMES_PER_STEP, MAX_SECONDS, MIN_SECONDS, GenerateConfig
 from lagoon.text2motion.dataset import Clip
 from lagoon.text2motion.generate import generate
@@ -71,16 +72,30 @@ def generator(config: GenerateConfig) -> System:
     return make
 
 
-def nearest_caption(train: list[Clip]) -> System:
-    """Baseline: a training clip with the caption most similar to the text, cut to the duration or held at its end."""
+def speaker(config: GenerateConfig) -> Speaker:
+    """The product as users run it, asked for a command; how long it takes is predicted."""
+    return lambda command, seed: generate(command, config, seed).joint_pos_w
+
+
+def retrieval(train: list[Clip]) -> Speaker:
+    """Baseline: a training clip with the caption most similar to the text, drawn at random among equals."""
     captions = [core(caption) for clip in train for caption in clip.captions]
     owners = [index for index, clip in enumerate(train) for _ in clip.captions]
     vectors = np.stack([e.sentence for e in default_encoder().encode(captions)])
 
-    def make(clip: Clip, seed: int) -> Array:
-        similarity = vectors @ default_encoder().encode([core(clip.captions[0])])[0].sentence
+    def find(text: str, seed: int) -> Array:
+        similarity = vectors @ default_encoder().encode([core(text)])[0].sentence
         best = np.flatnonzero(similarity > similarity.max() - 1e-5)
-        found = train[owners[best[np.random.default_rng((seed, 21)).integers(len(best))]]].joint_pos_w
+        return train[owners[best[np.random.default_rng((seed, 21)).integers(len(best))]]].joint_pos_w
+
+    return find
+
+
+def nearest_caption(find: Speaker) -> System:
+    """The retrieved clip, cut to the duration or held at its end."""
+
+    def make(clip: Clip, seed: int) -> Array:
+        found = find(clip.captions[0], seed)
         frames = len(clip.joint_pos_w)
         return found[:frames] if len(found) >= frames else augment.hold(found, 0, frames - len(found))
 

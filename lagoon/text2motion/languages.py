@@ -32,16 +32,15 @@ class Translation:
 
 def plain(text: str) -> str:
     """Lower case without accents: 'Siéntate' is 'sientate'; Japanese and Korean stay as they are."""
-    folded = unicodedata.normalize("NFD", text.casefold())
-    bare = "".join(c for c in folded if not "\u0300" <= c <= "\u036f")
-    return unicodedata.normalize("NFC", bare).translate(
+    return unaccented(text.casefold()).translate(
         str.maketrans({"ł": "l", "ø": "o", "đ": "d", "\u0131": "i", "æ": "ae"})
     )
 
 
 def unaccented(text: str) -> str:
-    """Latin letters without their accents, capitals kept."""
-    return "".join(c for c in unicodedata.normalize("NFD", text) if not "\u0300" <= c <= "\u036f")
+    """Latin letters without their accents, capitals kept; other scripts stay as they are."""
+    bare = "".join(c for c in unicodedata.normalize("NFD", text) if not "\u0300" <= c <= "\u036f")
+    return unicodedata.normalize("NFC", bare)
 
 
 def script(text: str) -> str:

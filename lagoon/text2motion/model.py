@@ -89,6 +89,22 @@ def save_model(folder: Path, model: Model) -> None:
     write_text(folder / FILES[0], yaml.safe_dump(content, sort_keys=False, allow_unicode=True))
 
 
+def load_bank(name: str) -> CommandBank:
+    """Read a model's known commands only, for a gate before another generator; once per process.
+
+    Raises:
+        BadInputError: there is no such model.
+        CorruptFileError: the file is missing or damaged.
+    """
+    path = model_path(name).resolve() / FILES[2]
+    return _load_bank(path, path.stat().st_mtime_ns if path.is_file() else 0)
+
+
+@lru_cache(maxsize=2)
+def _load_bank(path: Path, stamp: int) -> CommandBank:
+    return CommandBank.load(path)
+
+
 def load_model(name: str) -> Model:
     """Read a model; the same folder is read once per process.
 

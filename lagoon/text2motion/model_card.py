@@ -108,8 +108,8 @@ def matcher_card(details: dict) -> str:
     lines = [
         "# Words and motions in one space",
         "",
-        "Tells how well a text fits a motion of 22 joints. Made by `lagoon.text2motion.train_matching`; used to judge "
-        "generated motion, never to choose it.",
+        "Tells how well a text fits a motion of 22 joints. Made by `lagoon.text2motion.train_matching`. One such pair "
+        "of networks chooses among a generator's candidates; another, trained apart, judges what was chosen.",
         "",
         "## Licence and data",
         "",
@@ -120,7 +120,7 @@ def matcher_card(details: dict) -> str:
         "## Training and numbers",
         "",
         "    python -m lagoon.text2motion.train_matching data=FOLDER out=FOLDER "
-        + " ".join(f"{key}={details[key]}" for key in ("seed", "steps", "batch", "lr")),
+        + " ".join(f"{key}={details[key]}" for key in ("seed", "steps", "batch", "lr", "joins")),
         "",
         "Among its own caption and one of every other held-out verb, each held-out clip's own is:",
         "",
@@ -162,6 +162,7 @@ def evaluation_lines(evaluation: dict) -> list[str]:
         "",
     ]
     lines += held_out_lines(evaluation)
+    lines += composite_lines(evaluation)
     return lines
 
 
@@ -196,6 +197,25 @@ def held_out_lines(evaluation: dict) -> list[str]:
         cells = [_with_interval(row[key]) if key in row else "" for key in SCORES]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return [*lines, ""]
+
+
+def composite_lines(evaluation: dict) -> list[str]:
+    """How many commands of two parts are done whole, per system; empty without them."""
+    if "composites" not in evaluation:
+        return []
+    found = evaluation["composites"]
+    names = list(found["systems"])
+    lines = [
+        f"Commands of two parts, {found['seeds']} seeds each: motions that do both, in order or at once.",
+        "",
+        "| command | " + " | ".join(names) + " |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    for command in next(iter(found["systems"].values()))["passes"]:
+        cells = [f"{found['systems'][name]['passes'][command]}/{found['seeds']}" for name in names]
+        lines.append(f"| {command} | " + " | ".join(cells) + " |")
+    shares = [_with_interval(found["systems"][name]["share"]) for name in names]
+    return [*lines, "| all | " + " | ".join(shares) + " |", ""]
 
 
 def typed_lines(evaluation: dict) -> list[str]:

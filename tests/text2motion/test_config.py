@@ -35,6 +35,8 @@ def test_width_must_split_over_heads():
 def test_yaml_holds_exactly_the_fields():
     folder = data_dir("configs") / "text2motion"
     train = yaml.safe_load((folder / "train" / "small.yaml").read_text())
+    # Hydra refuses a key that is not there, so that a size could not be set.
+    assert set(train["model"]) == {f.name for f in dataclasses.fields(config.ModelConfig)}
     model = config.ModelConfig(**train.pop("model"))
     names = {f.name for f in dataclasses.fields(config.TrainConfig)} - {"model"}
     assert {k for k in train if k not in ("hydra", "defaults")} == names
