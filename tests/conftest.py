@@ -1,13 +1,31 @@
-"""For every test that asks for them: a disk that is full, and synthetic people."""
+"""For every test that asks for them: a disk that is full, and synthetic people. For all: no network but loopback."""
 
+import ipaddress
 import resource
 import signal
+import sys
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from .people import squatting, standing_pose, walking, waving
+
+
+def only_loopback(event, arguments):
+    """Refuse what Python sends to another computer; libraries in C have tests of their own in tests/deploy."""
+    if event not in ("socket.connect", "socket.sendto") or not isinstance(arguments[1], tuple):
+        return
+    host = str(arguments[1][0])
+    try:
+        local = host == "localhost" or ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        local = host == ""
+    if not local:
+        raise RuntimeError(f"A test wanted to send something to {host}; tests talk to this computer only.")
+
+
+sys.addaudithook(only_loopback)
 
 
 @pytest.fixture
