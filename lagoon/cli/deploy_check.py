@@ -12,6 +12,7 @@ from lagoon.cli.extras import need
 from lagoon.cli.lookup import find_skill
 from lagoon.cli.skill_files import bundle_of
 from lagoon.cli.verb import Call, Verb
+from lagoon.errors import BadInputError
 from lagoon.robot import load_robot
 
 if TYPE_CHECKING:
@@ -28,8 +29,13 @@ def load_target(call: Call, text: str) -> tuple[PolicyBundle, RobotSpec]:
     """
     from lagoon import bundle
 
-    folder = Path(text)
-    if not _is_bundle(folder):
+    folder = Path(text).expanduser()
+    if _is(folder):
+        raise BadInputError(
+            f"{text} is a file, not a bundle: gains, limits and golden ticks lie in the folder around a policy. Name "
+            f"that folder, or read the file with: lagoon deploy inspect {shlex.quote(text)}"
+        )
+    if not _is(folder / "bundle.yaml"):
         skill = find_skill(text, Path(call.config.skills_dir), call.config.robot)
         return bundle_of(skill), load_robot(skill.robot)
     found = bundle.load(folder)
@@ -45,9 +51,9 @@ def named(call: Call, text: str) -> str:
     return shlex.join(words)
 
 
-def _is_bundle(folder: Path) -> bool:
+def _is(file: Path) -> bool:
     try:
-        return (folder / "bundle.yaml").is_file()
+        return file.is_file()
     except (OSError, ValueError):
         return False  # Too long or otherwise no path at all: then it is a command text.
 

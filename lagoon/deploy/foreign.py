@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,6 +97,10 @@ def inspect(path: Path) -> Findings:
         CorruptFileError: it is no ONNX model.
     """
     onnx = require("onnx", extra="deploy")
+    if path.is_dir():
+        inside = next((name for name in ("policy.onnx", "bundle/policy.onnx") if (path / name).is_file()), None)
+        advice = f"Name the file in it: lagoon deploy inspect {shlex.quote(str(path / inside))}" if inside else ""
+        raise BadInputError(f"{path} is a folder; a policy is an .onnx file. {advice}".strip())
     try:
         data = path.read_bytes()
     except OSError as error:

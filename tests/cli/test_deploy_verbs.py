@@ -107,6 +107,12 @@ def test_a_dry_run_over_a_robot_that_could_not_stand_up_says_why(capsys, bundle,
         (["run", "BUNDLE", "--sim", "deploy.link=x"], "--sim and deploy.link=x exclude each other"),
         (["run", "BUNDLE", "deploy.video=true"], "deploy.video=true needs --sim"),
         (["check", "BUNDLE", "--sim"], "The flag --sim does nothing in 'lagoon deploy check'"),
+        (["check", "POLICY"], "policy.onnx is a file, not a bundle: gains"),
+        (
+            ["run", "BUNDLE", "--sim", "deploy.record=/proc/bags"],
+            "Bags cannot be written into /proc/bags: No such file",
+        ),
+        (["inspect", "BUNDLE"], "is a folder; a policy is an .onnx file. Name the file in it: lagoon deploy inspect"),
         (["check", "nothing"], "There is no skill 'nothing' in"),
         (["check", "BUNDLE", "deploy.controller.guards.tilt_margin=2"], "a guard has no 'off'"),
         (["check", "BUNDLE", "robot=spot"], "The bundle is for robot 'go2'; this robot is 'spot'"),
@@ -114,8 +120,10 @@ def test_a_dry_run_over_a_robot_that_could_not_stand_up_says_why(capsys, bundle,
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_paragraph(capsys, bundle, tmp_path, words, message):
-    words = [str(bundle) if word == "BUNDLE" else word for word in words]
-    code = cli.main(["deploy", *words, *([f"skills_dir={tmp_path}"] if "chek" not in words else [])])
+    takes_skills = words[0] not in ("chek", "inspect")
+    names = {"BUNDLE": str(bundle), "POLICY": str(bundle / "policy.onnx")}
+    words = [names.get(word, word) for word in words]
+    code = cli.main(["deploy", *words, *([f"skills_dir={tmp_path}"] if takes_skills else [])])
     err = capsys.readouterr().err
     assert code == 2 and message in err and err.count("\n") == 1, err
     assert not (tmp_path / "deploy_check.json").exists()

@@ -7,6 +7,7 @@ keep the loop from running for up to 5 ms at a time. The oldest steps give way w
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -115,10 +116,18 @@ def _copy_state(row: Any, state: RobotState) -> bool:
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a place for bags that cannot be one, before anything moves.
+    """Make the folder for bags, and refuse a place that cannot be one, before anything moves.
 
     Raises:
-        BadInputError: there is a file of that name.
+        BadInputError: there is a file of that name, or nothing can be written there.
     """
     if folder.exists() and not folder.is_dir():
         raise BadInputError(f"{folder} is a file; bags go into a folder. Name another one.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise BadInputError(
+            f"Bags cannot be written into {folder}: {error.strerror or error}. Name another folder."
+        ) from error
