@@ -27,6 +27,7 @@ VERBS = (
     "train",
     "export",
     "evaluate",
+    "suite",
     "preview",
     "convert",
     "play",

@@ -136,6 +136,58 @@ class EvaluateVerb(OldSkill):
 
 
 @dataclass(frozen=True)
+class SuiteVerb:
+    """Settings of ``lagoon suite``."""
+
+    commands: tuple[str, ...] = (
+        "wave hello",
+        "wave on four legs",
+        "bow",
+        "sit down",
+        "stretch",
+        "kick",
+        "punch",
+        "walk forward",
+        "turn around",
+        "jump",
+        "hop",
+        "march",
+        "dance",
+        "do a handstand",
+        "do a cartwheel",
+        "do a backflip",
+    )
+    """Commands of the skills."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    """Training seeds; the skill of seed N lies in skills_dir/seedN/."""
+    trials: int = 256
+    """Robots in each kind of trials, in place of evaluate.trials."""
+    make: bool = False
+    """Make skills that are missing or unfinished, as lagoon make does."""
+    robot: str = "go2"
+    """Robot of the skills."""
+    skills_dir: str = "skills/bench"
+    """Folder with a folder of skills for each seed; the report goes to suite/ in it."""
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    """Randomized trials of the exported policies."""
+
+    def __post_init__(self) -> None:
+        """Check folder, seeds and trials.
+
+        Raises:
+            BadInputError: there is nothing to do, or a seed is out of range.
+        """
+        for name in ("commands", "seeds"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+            if not getattr(self, name):
+                raise BadInputError(f"{name}=[]: expected one or more. Type {name}=[...], or leave it out.")
+        for seed in self.seeds:
+            _check(seed, self.skills_dir)
+        if self.trials < 1:
+            raise BadInputError(f"trials={self.trials}: expected at least 1. Type trials=NUMBER.")
+
+
+@dataclass(frozen=True)
 class PreviewVerb(OldSkill):
     """Settings of ``lagoon preview``."""
 

@@ -103,12 +103,13 @@ def _run_trials(
         start_heading=quat_yaw(state.root_quat_w.numpy().astype(np.float64)),
         torque_limit=run.robot.torque_limit * run.conditions.body.strength.numpy(),
     )
-    smoothness, aligned = Smoothness(run.robot.control_dt), Aligned(motion)
+    smoothness = Smoothness(run.robot.control_dt, tracker.torque_limit)
+    aligned = Aligned(motion)
     for tick in range(1, ticks + 1):
         state, broken = run.tick(state)
         torques = run.backend.torques().numpy()
         fell = tracker.observe(tick, state, run.backend.feet(), torques, broken)
-        smoothness.record(run.targets, torques, tracker.alive)
+        smoothness.record(run.targets, torques, state.joint_vel.numpy(), tracker.alive)
         aligned.record(state, tracker.alive)
         if fell.any():
             run.park(fell)

@@ -43,6 +43,8 @@ UNITS = {
     "chatter": ("rad", "part of the joint targets faster than 8 Hz, RMS"),
     "chatter_share": ("of power", "that part's share of all that the joint targets move"),
     "torque_rate": ("Nm/s", "change of the torques, mean over joints"),
+    "torque_peak": ("of limit", "largest torque of any motor"),
+    "power": ("W", "mechanical power of all motors, braking counted too"),
 }
 
 

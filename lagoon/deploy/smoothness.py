@@ -1,4 +1,4 @@
-"""How quiet a policy is for the motors: steps of its targets, what of them is chatter, how fast torques change.
+"""What a policy asks of the motors: steps of its targets, what of them is chatter, how torques change, power.
 
 What enters: targets and torques of N trials, tick by tick. What leaves: arrays (ticks, trials), or (1, trials)
 for what only a whole trial has, in the form of the tracking errors.
@@ -18,7 +18,15 @@ CHATTER_HZ = 8.0
 """Targets that move faster than this do no motion that a leg could follow; they heat motors and wear gears [Hz]."""
 SHORTEST = 32
 """A trial needs as many ticks to tell 8 Hz from slower motion."""
-SMOOTHNESS_METRICS = ("action_rate", "action_peak", "chatter", "chatter_share", "torque_rate")
+SMOOTHNESS_METRICS = (
+    "action_rate",
+    "action_peak",
+    "chatter",
+    "chatter_share",
+    "torque_rate",
+    "torque_peak",
+    "power",
+)
 
 
 @dataclass
@@ -27,20 +35,25 @@ class Smoothness:
 
     control_dt: float
     """[s]"""
+    torque_limit: Array
+    """(N, J) of each trial's motors [Nm]."""
     _targets: list[NDArray[np.float32]] = field(default_factory=list)
     _torques: list[NDArray[np.float32]] = field(default_factory=list)
+    _power: list[Array] = field(default_factory=list)
     _alive: list[NDArray[np.bool_]] = field(default_factory=list)
 
-    def record(self, targets: Array, torques: Array, alive: NDArray[np.bool_]) -> None:
+    def record(self, targets: Array, torques: Array, speeds: Array, alive: NDArray[np.bool_]) -> None:
         """Take one tick in.
 
         Args:
             targets: (N, J) joint targets of the policy [rad].
             torques: (N, J) that the motors gave at the end of the tick [Nm].
+            speeds: (N, J) of the joints, then [rad/s].
             alive: (N,) False from the tick on at which a trial fell.
         """
         self._targets.append(targets.astype(np.float32))
         self._torques.append(torques.astype(np.float32))
+        self._power.append(np.abs(torques * speeds).sum(axis=1))
         self._alive.append(alive.copy())
 
     def metrics(self) -> dict[str, Array]:
@@ -59,6 +72,10 @@ class Smoothness:
             "chatter": chatter[None],
             "chatter_share": share[None],
             "torque_rate": np.where(alive, jerk, np.nan),
+            "torque_peak": np.fmax.reduce(
+                np.where(alive, (np.abs(torques) / self.torque_limit).max(axis=2), np.nan), axis=0, keepdims=True
+            ),
+            "power": np.where(alive, np.array(self._power), np.nan),
         }
 
 
