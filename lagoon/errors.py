@@ -33,6 +33,11 @@ class BadSettingError(BadInputError):
         self.owner, self.name, self.value, self.expected = owner, name, value, expected
         super().__init__(f"{owner}.{self._fact(name)}. Set it with {name}=VALUE.")
 
+    @classmethod
+    def of(cls, config: object, name: str, expected: str) -> BadSettingError:
+        """Return the error for a field of a settings dataclass, with the value that it holds now."""
+        return cls(type(config).__name__, name, getattr(config, name), expected)
+
     def typed_as(self, key: str) -> BadInputError:
         """Return the error for a user who types ``key``."""
         return BadInputError(f"{self._fact(key)}. Type {key}=VALUE.")

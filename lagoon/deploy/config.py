@@ -104,29 +104,26 @@ class EvaluateConfig:
             value = getattr(self, field.name)
             if isinstance(value, (list, tuple)):
                 if len(value) != 2 or value[0] > value[1]:
-                    raise self._bad(field.name, "two numbers, the lower one first")
+                    raise BadSettingError.of(self, field.name, "two numbers, the lower one first")
                 object.__setattr__(self, field.name, tuple(value))
         if self.trials < 1:
-            raise self._bad("trials", "at least 1")
+            raise BadSettingError.of(self, "trials", "at least 1")
         if self.threads < 0:
-            raise self._bad("threads", "0 (all cores) or more")
+            raise BadSettingError.of(self, "threads", "0 (all cores) or more")
         if self.physics not in ("checking", "training"):
-            raise self._bad("physics", "checking or training")
+            raise BadSettingError.of(self, "physics", "checking or training")
         if not 0.0 <= self.min_survival <= 1.0:
-            raise self._bad("min_survival", "a share in [0, 1]")
+            raise BadSettingError.of(self, "min_survival", "a share in [0, 1]")
         for name in ("friction", "mass_scale", "gain_scale", "strength"):
             if getattr(self, name)[0] <= 0.0:
-                raise self._bad(name, "factors above 0")
+                raise BadSettingError.of(self, name, "factors above 0")
         for name in ("delay", "pushes", "push_speed"):
             if getattr(self, name)[0] < 0:
-                raise self._bad(name, "0 or more")
+                raise BadSettingError.of(self, name, "0 or more")
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, float) and value < 0.0:
-                raise self._bad(field.name, "0 or more")
-
-    def _bad(self, name: str, expected: str) -> BadSettingError:
-        return BadSettingError("EvaluateConfig", name, getattr(self, name), expected)
+                raise BadSettingError.of(self, field.name, "0 or more")
 
 
 @dataclass(frozen=True)
@@ -166,7 +163,7 @@ class FakeRobotConfig:
             value = getattr(self, item.name)
             if not 0.0 <= value < 1.0 or (item.name in ("state_period", "command_timeout") and value < 0.001):
                 low = "0.001" if item.name in ("state_period", "command_timeout") else "0"
-                raise BadSettingError("FakeRobotConfig", item.name, value, f"{low} to 1")
+                raise BadSettingError.of(self, item.name, f"{low} to 1")
 
     @staticmethod
     def perfect() -> FakeRobotConfig:
@@ -221,12 +218,12 @@ class DeployConfig:
             BadInputError: a value is out of range.
         """
         if not self.record.strip():
-            raise BadSettingError("DeployConfig", "record", self.record, "auto, none or a folder")
+            raise BadSettingError.of(self, "record", "auto, none or a folder")
         if self.clock not in ("wall", "virtual"):
-            raise BadSettingError("DeployConfig", "clock", self.clock, "wall or virtual")
+            raise BadSettingError.of(self, "clock", "wall or virtual")
         limits = {"runs": (1, 100), "timing_seconds": (0.5, 600), "seed": (0, 2**32 - 1), "dry_seconds": (0.1, 600)}
         limits |= {"max_policy_ms": (0.1, 20), "max_late_ms": (0.1, 20), "max_joint_error": (0.01, 0.3)}
         limits |= {"max_height_error": (0.01, 0.1), "record_seconds": (1, 7200)}
         for name, (low, high) in limits.items():
             if not low <= getattr(self, name) <= high:
-                raise BadSettingError("DeployConfig", name, getattr(self, name), f"{low:g} to {high:g}")
+                raise BadSettingError.of(self, name, f"{low:g} to {high:g}")

@@ -82,10 +82,12 @@ class GuardConfig:
         for item in fields(self):
             value, ceiling = getattr(self, item.name), item.metadata["ceiling"]
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise self._bad(item.name, "a finite number; a guard has no 'off'")
+                raise BadSettingError.of(self, item.name, "a finite number; a guard has no 'off'")
             if value <= 0 or _wider(item, value, ceiling):
                 side = "more than 0 and at most" if _is_largest(item) else "at least"
-                raise self._bad(item.name, f"{side} {ceiling:g} (default {item.default:g}); a guard has no 'off'")
+                raise BadSettingError.of(
+                    self, item.name, f"{side} {ceiling:g} (default {item.default:g}); a guard has no 'off'"
+                )
 
     def widened(self) -> dict[str, tuple[float, float]]:
         """Names of the numbers that are wider than their defaults, with (value, default)."""
@@ -95,9 +97,6 @@ class GuardConfig:
             if _wider(item, value, default):
                 found[item.name] = (value, default)
         return found
-
-    def _bad(self, name: str, expected: str) -> BadSettingError:
-        return BadSettingError("GuardConfig", name, getattr(self, name), expected)
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ class ControllerConfig:
         for item in fields(self):
             value = getattr(self, item.name)
             if item.name != "guards" and not (isinstance(value, (int, float)) and 0 < value < math.inf):
-                raise BadSettingError("ControllerConfig", item.name, value, "a number above 0")
+                raise BadSettingError.of(self, item.name, "a number above 0")
         for name, low, high in (("command_dt", 0.001, 0.02), ("damping_kd", 1.0, 10.0), ("speed", 0.2, 4.0)):
             if not low <= getattr(self, name) <= high:
-                raise BadSettingError("ControllerConfig", name, getattr(self, name), f"{low:g} to {high:g}")
+                raise BadSettingError.of(self, name, f"{low:g} to {high:g}")

@@ -136,25 +136,24 @@ class RandomizationConfig:
             value = getattr(self, item.name)
             if isinstance(value, (tuple, list)):
                 if len(value) != 2 or value[0] > value[1]:
-                    raise self._bad(item.name, "two numbers, the lower one first")
+                    raise BadSettingError.of(self, item.name, "two numbers, the lower one first")
                 object.__setattr__(self, item.name, tuple(value))
             elif value < 0.0:
-                raise self._bad(item.name, "0 or more")
+                raise BadSettingError.of(self, item.name, "0 or more")
         for name in ("friction", "mass_scale", "inertia_scale", "gain_scale", "strength", "armature_scale"):
             if getattr(self, name)[0] <= 0.0:
-                raise self._bad(name, "factors above 0")
+                raise BadSettingError.of(self, name, "factors above 0")
         for name in ("delay", "joint_friction", "joint_damping", "restitution"):
             if getattr(self, name)[0] < 0.0:
-                raise self._bad(name, "0 or more")
+                raise BadSettingError.of(self, name, "0 or more")
         if self.restitution[1] >= 1.0 or self.packet_loss >= 1.0:
-            raise self._bad("restitution" if self.restitution[1] >= 1.0 else "packet_loss", "less than 1")
+            raise BadSettingError.of(
+                self, "restitution" if self.restitution[1] >= 1.0 else "packet_loss", "less than 1"
+            )
         if self.slope > 0.5:
-            raise self._bad("slope", "0 to 0.5")
+            raise BadSettingError.of(self, "slope", "0 to 0.5")
         if self.push_interval <= 0.0:
-            raise self._bad("push_interval", "more than 0")
-
-    def _bad(self, name: str, expected: str) -> BadSettingError:
-        return BadSettingError("RandomizationConfig", name, getattr(self, name), expected)
+            raise BadSettingError.of(self, "push_interval", "more than 0")
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ class AlignmentConfig:
         _check_share("AlignmentConfig", "share", self.share)
         for name in ("max_lag", "price"):
             if getattr(self, name) < 0.0:
-                raise BadSettingError("AlignmentConfig", name, getattr(self, name), "0 or more")
+                raise BadSettingError.of(self, name, "0 or more")
 
 
 @dataclass(frozen=True)
@@ -217,10 +216,10 @@ class StyleConfig:
         _check_share("StyleConfig", "share", self.share)
         for name in ("rows", "steps", "replay"):
             if getattr(self, name) < 1:
-                raise BadSettingError("StyleConfig", name, getattr(self, name), "1 or more")
+                raise BadSettingError.of(self, name, "1 or more")
         if self.lr <= 0.0 or self.gradient_penalty < 0.0:
             name = "lr" if self.lr <= 0.0 else "gradient_penalty"
-            raise BadSettingError("StyleConfig", name, getattr(self, name), "above 0" if name == "lr" else "0 or more")
+            raise BadSettingError.of(self, name, "above 0" if name == "lr" else "0 or more")
 
 
 def _check_share(owner: str, name: str, value: float) -> None:
@@ -273,13 +272,13 @@ class TaskConfig:
             BadInputError: a value cannot work.
         """
         if self.history < 0:
-            raise BadSettingError("TaskConfig", "history", self.history, "0 or more")
+            raise BadSettingError.of(self, "history", "0 or more")
         if not self.lookahead or min(self.lookahead) < 1:
             raise BadSettingError("TaskConfig", "lookahead", list(self.lookahead), "one or more frames of at least 1")
         for name in ("start_share", "adaptive_starts"):
             _check_share("TaskConfig", name, getattr(self, name))
         if self.target_cutoff < 0.0:
-            raise BadSettingError("TaskConfig", "target_cutoff", self.target_cutoff, "0 (none) or more")
+            raise BadSettingError.of(self, "target_cutoff", "0 (none) or more")
 
 
 @dataclass(frozen=True)

@@ -121,15 +121,15 @@ class RetargetConfig:
             if item.name == "morphology" or value is None:
                 continue
             if not math.isfinite(value) or value < 0:
-                raise BadSettingError("RetargetConfig", item.name, value, "a number of 0 or more")
+                raise BadSettingError.of(self, item.name, "a number of 0 or more")
         for name in ("leg_extension", "arm_extension", "crouch_extension", "velocity_share"):
             if not 0.1 <= getattr(self, name) <= 1.0:
-                raise BadSettingError("RetargetConfig", name, getattr(self, name), "a share in [0.1, 1]")
+                raise BadSettingError.of(self, name, "a share in [0.1, 1]")
         if self.speed is not None and not 0.2 <= self.speed <= 2.0:
-            raise BadSettingError("RetargetConfig", "speed", self.speed, "a share in [0.2, 2], or null")
+            raise BadSettingError.of(self, "speed", "a share in [0.2, 2], or null")
         for name in ("passes", "iterations"):
             if getattr(self, name) < 1:
-                raise BadSettingError("RetargetConfig", name, getattr(self, name), "at least 1")
+                raise BadSettingError.of(self, name, "at least 1")
         for name in ("sit_seconds", "rise_seconds", "step_seconds", "blend_seconds", "hold_start", "hold_end"):
             if getattr(self, name) < 0.1:
-                raise BadSettingError("RetargetConfig", name, getattr(self, name), "at least 0.1 s")
+                raise BadSettingError.of(self, name, "at least 0.1 s")

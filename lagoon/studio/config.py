@@ -33,16 +33,16 @@ class PreviewConfig:
             BadInputError: a value is out of range.
         """
         if not 1.0 <= self.fps <= 60.0:
-            raise BadSettingError("PreviewConfig", "fps", self.fps, "1 to 60 Hz")
+            raise BadSettingError.of(self, "fps", "1 to 60 Hz")
         for name in ("column_width", "column_height"):
             if getattr(self, name) % 16 or getattr(self, name) < 160:
-                raise BadSettingError("PreviewConfig", name, getattr(self, name), "a multiple of 16, at least 160")
+                raise BadSettingError.of(self, name, "a multiple of 16, at least 160")
         if not 1 <= self.supersample <= 4:
-            raise BadSettingError("PreviewConfig", "supersample", self.supersample, "1 to 4")
+            raise BadSettingError.of(self, "supersample", "1 to 4")
         if not 0 <= self.quality <= 51:
-            raise BadSettingError("PreviewConfig", "quality", self.quality, "0 to 51")
+            raise BadSettingError.of(self, "quality", "0 to 51")
         if not 1 <= self.poster_frames <= 24:
-            raise BadSettingError("PreviewConfig", "poster_frames", self.poster_frames, "1 to 24")
+            raise BadSettingError.of(self, "poster_frames", "1 to 24")
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class PlayConfig:
             BadInputError: a value is out of range.
         """
         if not self.host.strip():
-            raise BadSettingError("PlayConfig", "host", self.host, "an address such as 127.0.0.1, or 0.0.0.0 for all")
+            raise BadSettingError.of(self, "host", "an address such as 127.0.0.1, or 0.0.0.0 for all")
         if not 1 <= self.port <= 65535:
-            raise BadSettingError("PlayConfig", "port", self.port, "1 to 65535, for example 8080")
+            raise BadSettingError.of(self, "port", "1 to 65535, for example 8080")
         if not 1.0 <= self.fps <= 120.0:
-            raise BadSettingError("PlayConfig", "fps", self.fps, "1 to 120 Hz")
+            raise BadSettingError.of(self, "fps", "1 to 120 Hz")
         if not 0.1 <= self.human_scale <= 2.0:
-            raise BadSettingError("PlayConfig", "human_scale", self.human_scale, "0.1 to 2")
+            raise BadSettingError.of(self, "human_scale", "0.1 to 2")
         if self.pause_at_end < 0:
-            raise BadSettingError("PlayConfig", "pause_at_end", self.pause_at_end, "0 or more")
+            raise BadSettingError.of(self, "pause_at_end", "0 or more")
         if self.spacing <= 0:
-            raise BadSettingError("PlayConfig", "spacing", self.spacing, "more than 0")
+            raise BadSettingError.of(self, "spacing", "more than 0")

@@ -33,13 +33,10 @@ class UnitreeConfig:
             BadSettingError: a value cannot be used; its name and what was expected are told.
         """
         if not self.interface or self.interface != self.interface.strip():
-            raise self._bad("interface", "the name of a network interface; 'ip link' lists them")
+            raise BadSettingError.of(self, "interface", "the name of a network interface; 'ip link' lists them")
         if isinstance(self.domain, bool) or not isinstance(self.domain, int) or not 0 <= self.domain <= 230:
-            raise self._bad("domain", "a whole number from 0 to 230")
+            raise BadSettingError.of(self, "domain", "a whole number from 0 to 230")
         for name, low, high in (("listen_seconds", 0.5, 60.0), ("find_seconds", 0.5, 600.0)):
             value = getattr(self, name)
             if not isinstance(value, (int, float)) or not math.isfinite(value) or not low <= value <= high:
-                raise self._bad(name, f"{low:g} to {high:g} seconds")
-
-    def _bad(self, name: str, expected: str) -> BadSettingError:
-        return BadSettingError("UnitreeConfig", name, getattr(self, name), expected)
+                raise BadSettingError.of(self, name, f"{low:g} to {high:g} seconds")
