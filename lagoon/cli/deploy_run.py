@@ -45,10 +45,8 @@ def run(call: Call) -> int:
 
     config, screen = call.config.deploy, Terminal()
     is_sim, is_dry = "--sim" in call.flags, "--dry-run" in call.flags
-    if is_sim and config.link:
-        raise BadInputError(f"--sim and deploy.link={config.link} exclude each other. Leave one of them out.")
-    if config.video and not is_sim:
-        raise BadInputError("deploy.video=true needs --sim: only the fake robot can be drawn.")
+    if config.video and (not is_sim or config.link):
+        raise BadInputError("deploy.video=true needs --sim without deploy.link: only the fake robot can be drawn.")
     skills, robot = load_skills(call)
     bundles = list({id(bundle): bundle for bundle in skills}.values())
     controller = Controller(robot, bundles, config.controller)
@@ -118,11 +116,14 @@ def load_skills(call: Call) -> tuple[list[PolicyBundle], RobotSpec]:
 
 
 def _rehearsal(controller: Controller, config: DeployConfig, is_dry: bool) -> tuple[Transport, Film | None]:
-    """The fake robot, and what films it for a video."""
+    """The fake robot, here or behind the wire of a link, and what films it for a video."""
+    from lagoon.deploy.fake_process import open_to_fake
     from lagoon.deploy.fake_robot import FakeRobot
     from lagoon.deploy.rehearsal import Film
     from lagoon.deploy.transport.in_process import InProcessTransport
 
+    if config.link:
+        return open_to_fake(controller.robot, config), None
     fake = FakeRobot(controller.robot, config.fake, config.seed)
     film = Film(fake, controller) if config.video else None
     return InProcessTransport(fake, clock="virtual" if is_dry else config.clock), film
@@ -134,11 +135,11 @@ def _open(call: Call, skills: Sequence[PolicyBundle], robot: RobotSpec, is_dry: 
     from lagoon.deploy.transport.links import find_link
 
     config = call.config.deploy
-    open_link = find_link(config.link)
+    prepare = find_link(config.link)
     if not is_dry:
         for bundle, word in zip(skills, (call.text, *call.more), strict=True):
             require_check(bundle.folder.parent / FILE, bundle, config, named(call, word))
-    return open_link(robot, config)
+    return prepare(robot, config)()
 
 
 def _all(watchers: Sequence[Watcher]) -> Watcher | None:
@@ -230,6 +231,7 @@ VERB = Verb(
         ('lagoon deploy run "wave hello" --sim', "over the fake robot, in real time"),
         ('lagoon deploy run "wave hello" "bow" --sim', "one after the other, with a stand in between"),
         ('lagoon deploy run "wave hello" --sim deploy.video=true', "and a video of it"),
+        ('lagoon deploy run "wave hello" --sim deploy.link=unitree', "over a Go2's own messages, to a fake one on lo"),
         ('lagoon deploy run "wave hello" --sim --dry-run', "read the states, show what would be sent, send nothing"),
     ),
     main_options=(

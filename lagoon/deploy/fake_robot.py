@@ -98,7 +98,9 @@ class Faults:
     stuck: tuple[str, ...] = ()
     """Joints that give no torque."""
     other_publishers: tuple[str, ...] = ()
-    """Who else is seen on the command channel."""
+    """Who else is seen on the command channel; a wire of its own has somebody there who brakes."""
+    checksum: bool = False
+    """States carry a wrong checksum, where the wire has one."""
 
 
 class FakeRobot:

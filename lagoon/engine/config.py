@@ -66,7 +66,7 @@ class GraphConfig:
 
 def _require(config: object, name: str, good: bool, expected: str) -> None:
     if not good:
-        raise BadSettingError(type(config).__name__, name, getattr(config, name), expected)
+        raise BadSettingError.of(config, name, expected)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Skills that need no training: the Go2 stands, or bows on four legs, by playing its reference."""
+"""Skills that need no training: the Go2 stands by playing its reference, and waves on two legs as it was taught."""
 
 from pathlib import Path
 

@@ -12,6 +12,7 @@ come, or after some patience, so that a busy computer makes a run slower and cha
 # ROS has an environment of its own; see the Makefile.
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -19,16 +20,17 @@ import rclpy
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.time import Time
+from rclpy.utilities import remove_ros_args
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import BatteryState, Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
-from lagoon.deploy.config import FakeRobotConfig
+from lagoon.deploy import fake_process
 from lagoon.deploy.fake_robot import FakeRobot, WireCommand
 from lagoon.deploy.ros.link import COMMAND_TOPIC, NEWEST
 from lagoon.deploy.ros.messages import BadRosMessageError, command_of
 from lagoon.deploy.transport.motors import MotorMap
-from lagoon.robot import load_robot
+from lagoon.errors import LagoonError
 
 PERIOD_NS = 5_000_000
 """Time between two messages [ns]; a step of the controller."""
@@ -48,6 +50,7 @@ class FakeGo2(Node):
         self.obeyed, self.refused = 0, 0
         """Motor commands taken, and those that could not be read."""
         self._answered_ns, self._in_step = -1, False
+        self._second: Any = None
         self._sent_at = 0.0
         self._joint_states = self.create_publisher(JointState, "joint_states", 10)
         self._imu = self.create_publisher(Imu, "imu/data", 10)
@@ -73,6 +76,8 @@ class FakeGo2(Node):
             if time.monotonic() - self._sent_at < (self._patience if self._in_step else 1e-9 * PERIOD_NS):
                 return False
             self._in_step = False
+        if self.fake.faults.other_publishers and self._second is None:
+            self._second = self.create_publisher(Float64MultiArray, COMMAND_TOPIC, 1)
         self.time_ns += PERIOD_NS
         self.fake.advance(1e-9 * self.time_ns)
         self._publish()
@@ -103,13 +108,23 @@ class FakeGo2(Node):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run a fake Go2 until interrupted."""
+    """Run a fake Go2 until interrupted; ROS's own arguments come after --ros-args."""
+    words = remove_ros_args(sys.argv if args is None else ["fake", *args])[1:]
+    options = fake_process.arguments("lagoon.deploy.ros.fake", "A Go2 on ROS topics that is not there.").parse_args(
+        words
+    )
+    try:
+        fake, misbehaviour = fake_process.make(options)
+    except LagoonError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return error.exit_code
     rclpy.init(args=args)
-    node = FakeGo2(FakeRobot(load_robot("go2"), FakeRobotConfig(delay=0.0, jitter=0.0, loss=0.0)))
+    node = FakeGo2(fake)
     node.get_logger().info("A fake Go2 lies there. Stop it with Ctrl-C.")
     try:
         began = time.monotonic()
-        while rclpy.ok():
+        while rclpy.ok() and time.monotonic() - began < options.seconds and not fake_process.is_orphan(options):
+            misbehaviour.update(lambda text: node.get_logger().error(text))
             # No faster than real time, so that a person can watch.
             if 1e-9 * node.time_ns > time.monotonic() - began or not node.step():
                 rclpy.spin_once(node, timeout_sec=0.001)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rclpy.clock import JumpThreshold
 from rclpy.duration import Duration
@@ -23,7 +23,13 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from lagoon.deploy.ros.messages import BadRosMessageError, JointReader, fill, label, state_of
 from lagoon.deploy.transport.base import MotorCommand, RobotState
+from lagoon.deploy.transport.links import Opener
+from lagoon.errors import BadInputError
 from lagoon.robot import RobotSpec
+
+if TYPE_CHECKING:
+    from lagoon.deploy.config import DeployConfig
+    from lagoon.deploy.ros.node import LagoonPolicy
 
 COMMAND_TOPIC = "motor_command"
 NEWEST = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -32,6 +38,22 @@ COMMAND_QOS = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=1, reliability=R
 """For commands: readers of either reliability match."""
 COMPLAIN_EVERY = 5.0
 """Shortest time between two warnings about messages that cannot be used [s]."""
+
+
+def prepare_link(robot: RobotSpec, config: DeployConfig, host: LagoonPolicy | None = None) -> Opener:
+    """Subscribe and announce on the node that steps the controller; see LINKS.
+
+    Raises:
+        BadInputError: there is no node.
+    """
+    if host is None:
+        raise BadInputError(
+            "The link 'ros' lives in a node that steps the controller itself. Start that: "
+            "python -m lagoon.deploy.ros.node --ros-args -p skills:=[FOLDER]; docs/deploy_ros.md has the rest."
+        )
+    link = RosLink(host, robot)
+    host.hold(link)
+    return link.open
 
 
 class RosLink:

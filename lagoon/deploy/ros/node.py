@@ -11,7 +11,9 @@ the robot stands: a lifecycle manager shall not drop it. However the node ends, 
 from __future__ import annotations
 
 import json
+import shlex
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +23,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -31,6 +34,8 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from lagoon.bundle import PolicyBundle
+from lagoon.deploy.check_report import FILE, require_check
+from lagoon.deploy.config import DeployConfig
 from lagoon.deploy.controller import Action, Controller, Event, Kind, Request
 from lagoon.deploy.controller.controller import PASSIVE
 from lagoon.deploy.loop import run_loop
@@ -40,7 +45,7 @@ from lagoon.deploy.ros.desk import Desk, JoyConfig
 from lagoon.deploy.ros.diagnostics import LoopMeter, report
 from lagoon.deploy.ros.link import NEWEST, RosLink
 from lagoon.deploy.transport.base import MotorCommand, RobotState, Transport
-from lagoon.deploy.unitree.config import UnitreeConfig
+from lagoon.deploy.transport.links import Opener, find_link
 from lagoon.errors import LagoonError
 from lagoon.robot import load_robot
 
@@ -70,7 +75,8 @@ class LagoonPolicy(LifecycleNode):
         self._controller: Controller | None = None
         self._bundles: list[PolicyBundle] = []
         self._link: RosLink | None = None
-        self._open: Callable[[], Transport] | None = None
+        self._open: Opener | None = None
+        self._settings = DeployConfig()
         self._transport: Transport | None = None
         self._thread: threading.Thread | None = None
         self._writing: threading.Thread | None = None
@@ -111,14 +117,9 @@ class LagoonPolicy(LifecycleNode):
                 known = ", ".join(controller.skills) or "none"
                 raise LagoonError(f"Parameter skill is '{skill}', which is not loaded. Loaded: {known}.")
             self._desk = Desk(parameters.read(self, JoyConfig, "joy"))
-            if parameters.transport_name(self) == "ros":
-                self._link = link = RosLink(self, robot)
-                self._open = link.open
-            else:
-                settings = parameters.read(self, UnitreeConfig, "unitree")
-                from lagoon.deploy.unitree.transport import UnitreeTransport
-
-                self._open = lambda: UnitreeTransport(robot, settings)
+            name = self.get_parameter("transport").value
+            self._settings = parameters.deploy_config(self)
+            self._open = find_link(name, "the parameter transport")(robot, self._settings, self)
         except LagoonError as error:
             self.get_logger().error(str(error))
             self._take_down()
@@ -137,8 +138,11 @@ class LagoonPolicy(LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         try:
             self._transport = self._open()
+            if self._transport.is_real and not self.get_parameter("dry_run").value:
+                self._require_checks(self._settings)
         except LagoonError as error:
             self.get_logger().error(str(error))
+            self._close_link()
             return TransitionCallbackReturn.FAILURE
         self._ending = False
         self._desk, self._meter = Desk(self._desk.joy), LoopMeter()
@@ -150,6 +154,24 @@ class LagoonPolicy(LifecycleNode):
         self._thread.start()
         self._say(self._controller.mode.value)
         return TransitionCallbackReturn.SUCCESS
+
+    def hold(self, link: RosLink) -> None:
+        """Look after a link that lives in this node, until it is taken down."""
+        self._link = link
+
+    def _require_checks(self, settings: DeployConfig) -> None:
+        """Refuse to move a machine with a bundle that has not passed its check on this computer.
+
+        Raises:
+            LagoonError: a check is missing or does not hold.
+        """
+        for bundle in self._bundles:
+            require_check(bundle.folder.parent / FILE, bundle, settings, shlex.quote(str(bundle.folder)))
+
+    def _close_link(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+            self._transport = None
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop the control thread, unless the robot stands."""
@@ -294,13 +316,18 @@ class LagoonPolicy(LifecycleNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until SIGINT or SIGTERM; then damping, and only then ROS is shut down."""
+    """Run the node until Ctrl-C, SIGTERM or a closed terminal; then damping, and only then ROS is shut down."""
     # The default handlers would take the context down first, and the last words with it.
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
-    node, executor = LagoonPolicy(), SingleThreadedExecutor()
+    try:
+        node, executor = LagoonPolicy(), SingleThreadedExecutor()
+    except ParameterException as error:
+        print(f"Error: {error}", file=sys.stderr)
+        rclpy.try_shutdown()
+        return 2
     executor.add_node(node)
     try:
         if node.get_parameter("autostart").value:

@@ -18,9 +18,11 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.parameter import Parameter
 
 from lagoon.bundle import PolicyBundle, load
+from lagoon.deploy.config import DeployConfig
 from lagoon.deploy.controller import ControllerConfig, GuardConfig
 from lagoon.deploy.recording.recorder import check_folder
 from lagoon.deploy.ros.desk import JoyConfig
+from lagoon.deploy.transport.links import LINKS
 from lagoon.deploy.unitree.config import UnitreeConfig
 from lagoon.errors import BadInputError, require
 
@@ -34,12 +36,11 @@ SECTIONS: dict[str, type] = {
     "unitree": UnitreeConfig,
 }
 """Prefix of parameters to the config that they make."""
-TRANSPORTS = ("ros", "unitree")
 PLAIN: dict[str, tuple[Any, str]] = {
     "robot": ("go2", "Which robot, as in 'lagoon list'."),
     "skills": ([""], "Folders of policy bundles, or of skills; all are loaded and checked when configuring."),
     "skill": ("", "Command text of the skill that ~/run starts; empty for the first one loaded."),
-    "transport": ("ros", "How the motors are reached: 'ros' over topics, 'unitree' over the Go2's own DDS topics."),
+    "transport": ("ros", f"Link to the motors: {', '.join(sorted(LINKS))}; 'ros' is the topics of a driver."),
     "dry_run": (False, "Compute and publish everything but motor commands."),
     "record": ("", "Folder for a bag of each activation; empty for none. Needs the Python package rosbags."),
     "record_seconds": (600.0, "How much a bag holds at most, the newest [s]."),
@@ -57,6 +58,8 @@ def declare(node: LifecycleNode) -> None:
             if is_dataclass(default):
                 continue
             descriptor = ParameterDescriptor(description=f"{config.__name__}.{item.name}")
+            # 2 is as good as 2.0; ROS would end the node over it.
+            descriptor.dynamic_typing = isinstance(default, float)
             ceiling = item.metadata.get("ceiling")
             if ceiling is not None and ceiling >= default:
                 descriptor.floating_point_range = [FloatingPointRange(from_value=0.0, to_value=ceiling)]
@@ -71,8 +74,16 @@ def read(node: LifecycleNode, config: type[Config], prefix: str, **given: Any) -
     Raises:
         BadInputError: a value cannot be used.
     """
-    names = [item.name for item in fields(config) if not is_dataclass(_default(item))]  # type: ignore[arg-type]
-    return config(**{name: node.get_parameter(f"{prefix}.{name}").value for name in names}, **given)
+    values = {}
+    for item in fields(config):  # type: ignore[arg-type]
+        default, key = _default(item), f"{prefix}.{item.name}"
+        if is_dataclass(default):
+            continue
+        value = node.get_parameter(key).value
+        if isinstance(default, float) and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise BadInputError(f"Parameter {key} is {value!r}; expected a number, such as {default:g}.")
+        values[item.name] = float(value) if isinstance(default, float) else value
+    return config(**values, **given)
 
 
 def controller_config(node: LifecycleNode) -> ControllerConfig:
@@ -108,16 +119,9 @@ def check_record(node: LifecycleNode) -> None:
         check_folder(Path(folder).expanduser())
 
 
-def transport_name(node: LifecycleNode) -> str:
-    """Return the checked parameter ``transport``.
-
-    Raises:
-        BadInputError: no such transport.
-    """
-    name = node.get_parameter("transport").value
-    if name not in TRANSPORTS:
-        raise BadInputError(f"Parameter transport is '{name}'; expected one of: {', '.join(TRANSPORTS)}.")
-    return name
+def deploy_config(node: LifecycleNode) -> DeployConfig:
+    """Return the settings that a check of the bundles must have been made with, and those of the links."""
+    return DeployConfig(controller=controller_config(node), unitree=read(node, UnitreeConfig, "unitree"))
 
 
 def lock(node: LifecycleNode, is_configured: Callable[[], bool], known_skills: Callable[[], tuple[str, ...]]) -> None:

@@ -5,25 +5,28 @@ second. A command is obeyed only if it is whole, fresh, of the right checksum, a
 the others are counted by what was wrong with them. The robot's own tests run against this, and so may yours:
 
     python -m lagoon.deploy.unitree.fake --domain 1
+    python -m lagoon.deploy.unitree.fake --domain 1 --delay 0.004 --loss 0.01 --fault cut=true@20-20.2
 """
 
 from __future__ import annotations
 
-import argparse
+import contextlib
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from lagoon.deploy.config import FakeRobotConfig
+from lagoon.deploy import fake_process
+from lagoon.deploy.config import DeployConfig
 from lagoon.deploy.fake_robot import FakeRobot, WireCommand, WireState
-from lagoon.deploy.unitree.channel import Participant, Sample
+from lagoon.deploy.unitree.channel import Participant, Sample, Writer
 from lagoon.deploy.unitree.config import LOOPBACK
 from lagoon.deploy.unitree.message import BadMessageError, low_cmd, low_state
 from lagoon.deploy.unitree.state import STATE_TOPIC, TICK
 from lagoon.deploy.unitree.transport import COMMAND_TOPIC, FIELDS, HEAD, LOW_LEVEL, SERVO
-from lagoon.robot import load_robot
+from lagoon.errors import BadInputError, LagoonError
 
 PERIOD = 0.002
 """Time between two states [s]."""
@@ -57,6 +60,8 @@ class WireGo2:
         self._states = self._participant.writer(STATE_TOPIC, idl.LowState)
         self._cmd, self._state = low_cmd(), low_state()
         self._sent: WireState | None = None
+        self._domain = domain
+        self._second: Writer | None = None
         self.tick = -1
         """Stamp of the state sent last [ms]."""
         self._clock, self._origin = clock, clock() - fake.time
@@ -70,11 +75,23 @@ class WireGo2:
                 motors = self._cmd.fields["motor_cmd"][: self._joints]
                 values = {name: motors[name].astype(np.float64) for name in FIELDS}
                 self.fake.send(WireCommand(**values))
+        if self.fake.faults.other_publishers:
+            self._interrupt()
         self.fake.advance(self._clock() - self._origin)
         state = self.fake.receive()
         if state is not None and state is not self._sent:
             self._sent = state
             self._states.write(self._told(state))
+
+    def _interrupt(self) -> None:
+        """Be another program that commands the motors, and brakes them."""
+        if self._second is None:
+            from lagoon.deploy.unitree import idl
+
+            self._second = Participant(LOOPBACK, self._domain).writer(COMMAND_TOPIC, idl.LowCmd)
+        braking = low_cmd()
+        braking.fields["motor_cmd"]["mode"], braking.fields["motor_cmd"]["kd"] = SERVO, 3.0
+        self._second.write(braking.encode())
 
     def _judge(self, sample: Sample) -> str:
         try:
@@ -99,7 +116,8 @@ class WireGo2:
         motors["temperature"] = state.temperature
         fields["bms_state"]["soc"] = round(100.0 * state.battery)
         fields["wireless_remote"] = np.frombuffer(self.remote, dtype=np.uint8)
-        return self._state.encode()
+        data = self._state.encode()
+        return data[:-4] + bytes(4) if self.fake.faults.checksum else data
 
     def run(self, stop: Callable[[], bool]) -> None:
         """Step at the robot's rate until told to stop."""
@@ -109,32 +127,48 @@ class WireGo2:
             deadline = max(deadline + PERIOD, time.monotonic() - 0.1)
             time.sleep(max(0.0, deadline - time.monotonic()))
 
-    def run_for(self, seconds: float) -> None:
-        """Step at the robot's rate for some time [s]."""
-        end = time.monotonic() + seconds
-        self.run(lambda: time.monotonic() >= end)
+
+def command_line(config: DeployConfig) -> list[str]:
+    """Return what this program must hear to meet the link of these settings.
+
+    Raises:
+        BadInputError: the link leads out of this computer.
+    """
+    if config.unitree.interface != LOOPBACK:
+        raise BadInputError(
+            f"--sim stays on this computer, and deploy.unitree.interface is '{config.unitree.interface}'. Leave "
+            f"--sim out to reach a robot, or the interface to reach a fake one on '{LOOPBACK}'."
+        )
+    return ["--domain", str(config.unitree.domain)]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a fake Go2 until interrupted."""
-    parser = argparse.ArgumentParser(
-        prog="python -m lagoon.deploy.unitree.fake", description="A Go2 that is not there."
-    )
+    parser = fake_process.arguments("lagoon.deploy.unitree.fake", "A Go2 that is not there.")
     parser.add_argument("--domain", type=int, default=1, help="DDS domain; a real Go2 uses 0")
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop by itself after this time")
-    parser.add_argument("--seed", type=int, default=0, help="of noise")
     args = parser.parse_args(arguments)
-    noisy = FakeRobotConfig(delay=0.0, jitter=0.0, loss=0.0)
-    go2 = WireGo2(FakeRobot(load_robot("go2"), noisy, args.seed), args.domain)
+    try:
+        fake, misbehaviour = fake_process.make(args)
+        go2 = WireGo2(fake, args.domain)
+    except LagoonError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return error.exit_code
     print(f"A fake Go2 lies in DDS domain {args.domain} on '{LOOPBACK}'. Stop it with Ctrl-C.", flush=True)
     end = time.monotonic() + args.seconds
-    try:
-        while time.monotonic() < end:
-            go2.run_for(min(REPORT, end - time.monotonic()))
+    told = time.monotonic() + REPORT
+
+    def stop() -> bool:
+        nonlocal told
+        misbehaviour.update()
+        now = time.monotonic()
+        if now >= told:
+            told = now + REPORT
             height = float(go2.fake.truth()[0][2])
             print(f"trunk at {height:.2f} m; commands {dict(go2.counts) or 'none'}", flush=True)
-    except KeyboardInterrupt:
-        pass
+        return now >= end or fake_process.is_orphan(args)
+
+    with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+        go2.run(stop)
     return 0
 
 

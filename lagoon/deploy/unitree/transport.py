@@ -15,6 +15,7 @@ import numpy as np
 
 from lagoon.deploy.config import DeployConfig
 from lagoon.deploy.transport.base import MotorCommand, RobotState
+from lagoon.deploy.transport.links import Opener
 from lagoon.deploy.transport.motors import MotorMap
 from lagoon.deploy.unitree.channel import LinkError, Participant, Reader, Writer
 from lagoon.deploy.unitree.config import LOOPBACK, UnitreeConfig
@@ -42,9 +43,9 @@ LAST_KD = 3.0
 """Their damping gain [Nm s/rad]; public Go2 controllers use 3 to 8."""
 
 
-def open_link(robot: RobotSpec, config: DeployConfig) -> UnitreeTransport:
-    """Open the link as ``lagoon deploy run`` does; see UnitreeTransport."""
-    return UnitreeTransport(robot, config.unitree)
+def prepare_link(robot: RobotSpec, config: DeployConfig, host: object = None) -> Opener:
+    """Return what opens the link; see LINKS and UnitreeTransport."""
+    return lambda: UnitreeTransport(robot, config.unitree)
 
 
 class UnitreeTransport:

@@ -1,7 +1,7 @@
 """A real ROS on the loopback interface: lagoon_policy in a process of its own, a fake Go2 and an operator here.
 
-These tests need rclpy and run with ``make test-ros``, in an environment of its own. Without rclpy they are not even
-collected; the target then ends with pytest's exit code for "no tests", which is a failure.
+These tests need rclpy and run with ``make test-ros``, in an environment of its own. Elsewhere they are not even
+collected. Who asks for them with ``-m ros`` and has no rclpy gets an error: it is no reason to skip.
 """
 
 import importlib.util
@@ -14,11 +14,17 @@ import time
 
 import pytest
 
-if importlib.util.find_spec("rclpy") is None:
+HAS_ROS = importlib.util.find_spec("rclpy") is not None
+if not HAS_ROS:
     collect_ignore_glob = ["test_*.py"]
 
 DISCOVERY = 30.0
 """Longest time until two processes have found each other [s]; they need two or three."""
+
+
+def pytest_configure(config):
+    if not HAS_ROS and config.option.markexpr.strip() == "ros":
+        raise pytest.UsageError(f"{sys.executable} has no rclpy. make test-ros sets up an environment that has it.")
 
 
 def pytest_collection_modifyitems(items):

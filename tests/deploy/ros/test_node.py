@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -158,14 +159,15 @@ def test_a_second_publisher_trips(operator, start) -> None:
 
 
 @READY
-def test_ctrl_c_ends_in_damping_and_leaves_a_bag(operator, start, tmp_path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGHUP], ids=["ctrl-c", "terminal"])
+def test_however_it_is_ended_damping_is_last_and_a_bag_is_left(operator, start, tmp_path, how) -> None:
     process = start(autostart=True, record=tmp_path / "bags", record_seconds=2.0)
     operator.until(lambda: operator.go2.obeyed > 20)
     assert operator.ask("stand_up")[0]
     operator.until(lambda: operator.states[-1] == "stand")
     sent = []
     operator.go2.fake.send = sent.append
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     operator.until(lambda: process.poll() is not None)
     assert process.returncode == 0
     (bag,) = (tmp_path / "bags").iterdir()
@@ -177,17 +179,35 @@ def test_ctrl_c_ends_in_damping_and_leaves_a_bag(operator, start, tmp_path) -> N
 
 
 @READY
+def test_a_machine_is_not_moved_without_a_passed_check(start, stand_bundle, tmp_path) -> None:
+    """A link on the computer's own time leads to a machine; dry, it may be looked at."""
+    process = start(autostart=True, use_sim_time=False, skills=f"[{stand_bundle.folder}]")
+    assert process.wait(60) == 2
+    said = (tmp_path / "node0.log").read_text().replace("\n", " ")
+    assert "A real robot is only commanded after a passed check. Run: lagoon deploy check" in said
+    start(autostart=True, use_sim_time=False, dry_run=True, skills=f"[{stand_bundle.folder}]")
+    patience = time.monotonic() + 60.0
+    while "Skills: " not in (said := (tmp_path / "node1.log").read_text()):
+        assert time.monotonic() < patience, said
+        time.sleep(0.1)
+    time.sleep(1.0)
+    assert "passed check" not in (tmp_path / "node1.log").read_text()
+
+
+@READY
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
         ({"skills": "[/no/such/folder]"}, "/no/such/folder"),
         ({"robot": "go3"}, "Robot 'go3' is not known"),
-        ({"transport": "carrier_pigeon"}, "expected one of: ros, unitree"),
+        ({"transport": "carrier_pigeon"}, "Link 'carrier_pigeon' is not known. Known: ros, unitree. Choose"),
         ({"record": "/etc/passwd"}, "/etc/passwd is a file; bags go into a folder"),
         ({"skill": "backflip"}, "Parameter skill is 'backflip', which is not loaded"),
-        ({"controller__speed": 40.0}, "speed is 40.0; expected 0.2 to 4"),
+        ({"controller__speed": 40}, "speed is 40.0; expected 0.2 to 4"),
+        ({"joy__timeout": "soon"}, "Parameter joy.timeout is 'soon'; expected a number, such as 0.5"),
+        ({"skills": "/no/list"}, "'skills'"),
     ],
-    ids=["folder", "robot", "transport", "record", "skill", "speed"],
+    ids=["folder", "robot", "transport", "record", "skill", "speed", "number", "list"],
 )
 def test_what_cannot_work_is_said_and_ends(start, parameters, says, tmp_path) -> None:
     process = start(autostart=True, **parameters)

@@ -1,7 +1,10 @@
 """A fake Go2 on the wire, and a link to it, in step with the simulation's clock."""
 
+import importlib.util
 import itertools
 import os
+import platform
+import sys
 import threading
 import time
 
@@ -11,6 +14,9 @@ from lagoon.deploy.unitree.config import UnitreeConfig
 from lagoon.deploy.unitree.fake import WireGo2
 from lagoon.deploy.unitree.transport import UnitreeTransport
 
+HAS_WHEELS = sys.platform == "linux" and platform.machine() == "x86_64" and sys.version_info < (3, 14)
+CAN_RUN = HAS_WHEELS or importlib.util.find_spec("cyclonedds") is not None
+"""Where the extra ``dev`` brings cyclonedds, its absence is a fault of the installation, and no reason to skip."""
 DOMAINS = itertools.count(40 + os.getpid() % 90)
 """DDS domains, so that no two tests hear each other."""
 

@@ -1,18 +1,11 @@
 """The IDL types of Cyclone DDS write the same bytes: an independent serialiser."""
 
 import importlib.metadata
-import sys
 
 import numpy as np
 import pytest
 
-from lagoon.deploy.unitree import message
-
-if sys.platform == "linux" and sys.version_info < (3, 14):
-    # The extra ``unitree`` is part of ``dev`` here: its absence is a fault of the installation, not a reason to skip.
-    from lagoon.deploy.unitree import idl
-else:
-    idl = pytest.importorskip("lagoon.deploy.unitree.idl", exc_type=ImportError)
+from lagoon.deploy.unitree import idl, message
 
 
 def twin(cls, numbers: np.ndarray):
