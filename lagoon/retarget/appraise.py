@@ -30,14 +30,16 @@ TOUCHING = 10.0
 
 
 def appraise(human: HumanMotion, robot: RobotSpec, config: RetargetConfig | None = None) -> float:
-    """Retarget a motion once, at the person's own speed, and put its faults together.
+    """Retarget a motion once, at the person's own speed and as it comes, and put its faults together.
+
+    A motion in which the robot touches itself is solved once all the same: what has to be mended costs.
 
     Args:
         human: what a person does.
         robot: the robot.
         config: as for retargeting.
     """
-    return cost(retarget(human, robot, replace(config or RetargetConfig(), speed=1.0))[1])
+    return cost(retarget(human, robot, replace(config or RetargetConfig(), speed=1.0, keep_apart=False))[1])
 
 
 def cost(report: RetargetReport) -> float:

@@ -84,7 +84,7 @@ class RetargetConfig:
     velocity_share: float = 0.8
     """Share of every joint velocity limit that may be used."""
 
-    keep_apart: bool = False
+    keep_apart: bool = True
     """Solve a clip in which the robot touches itself again, with the shapes that touch kept apart; up to three times
     the time."""
 
