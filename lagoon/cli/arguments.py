@@ -31,14 +31,17 @@ FLAGS = {
     "--force": "generate a motion for a command that the gate refuses; only an empty one stays refused",
     "--show": "write candidates.html, the sampled motions side by side",
     "--motion": "FILE: import this motion file instead of generating from the words, the same as motion=FILE",
+    "--fix": "change a motion that is not trackable to the nearest one that is, the same as retarget.fix=true",
     "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
     "--sim": "run over the fake robot, in real time",
     "--dry-run": "read and compute, send nothing, and show what would be sent",
 }
-COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--sim", "--dry-run"))
+COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--fix", "--sim", "--dry-run"))
 """Flags of the verbs that make skills."""
 VALUES = {"--motion": "motion", "--caption": "caption"}
 """Flags that take the next argument, and the setting that each writes."""
+SETTINGS = {"--fix": "retarget.fix=true"}
+"""Flags that are another way to write a setting."""
 _SHORT = {"-h": "--help"}
 _SETTING = re.compile(r"[a-z_]+(\.[a-z_]+)*=")
 
@@ -96,6 +99,8 @@ def split(
             name, equals, value = argument.partition("=")
             flag = _flag(name if name in VALUES else argument, verb, expects_text, known)
             flags.add(flag)
+            if flag in SETTINGS:
+                overrides.append(SETTINGS[flag])
             if flag in VALUES:
                 overrides.append(f"{VALUES[flag]}={value if equals else _value(flag, left, verb)}")
         elif expects_text and "--motion" in flags and not only_plain and _SETTING.match(argument):

@@ -87,9 +87,12 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     if verb.text == "files":
         return ("--help", "--cfg", "--again", "--caption")
     if verb.text == "command":
-        mine = [*COMMON, *(["--show"] if verb.name == "generate" else [])]
+        extra = {"generate": ["--show"], "make": ["--fix"]}
+        mine = [*COMMON, *extra.get(verb.name, [])]
         return tuple(flag for flag in mine if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
     runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert", "deploy check")
+    if verb.name == "retarget":
+        return ("--help", "--cfg", "--again", "--fix")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 
 

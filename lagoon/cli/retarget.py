@@ -24,7 +24,16 @@ VERB = Verb(
     examples=(
         ('lagoon retarget "wave hello"', "the skill made by lagoon generate"),
         ('lagoon retarget "wave hello" retarget.morphology=four_legged', "stay on four legs"),
+        ('lagoon retarget "kick high" --fix', "slower, smaller or lower, until the verdict is trackable"),
         ("lagoon retarget out/wave-hello-b84e317c --again", "a folder by its path; run it even if unchanged"),
     ),
-    main_options=("robot", "skills_dir", "retarget.morphology", "retarget.leg_extension", "retarget.max_tilt"),
+    main_options=(
+        "robot",
+        "skills_dir",
+        "retarget.morphology",
+        "retarget.speed",
+        "retarget.fix",
+        "retarget.leg_extension",
+        "retarget.max_tilt",
+    ),
 )

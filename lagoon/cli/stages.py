@@ -248,9 +248,13 @@ def _demands(skill: Skill) -> dict[str, Any]:
         found = json.loads(skill.retarget_path.read_text(encoding="utf-8"))
         fps = float(found["fps"])
         reasons = [(r["start"] / fps, r["stop"] / fps, str(r["text"])) for r in found["verdict"]["reasons"]]
+        fix = found.get("fix") or {"words": [], "table": [], "demands_before": {}}
+        changed = [("changed", ", ".join(fix["words"])), *((name, f"{a} \u2192 {b}") for name, a, b in fix["table"])]
         return {
             "demands": {key: [float(v) for v in curve] for key, curve in found["demands"].items()},
             "reasons": reasons,
+            "before": {key: [float(v) for v in curve] for key, curve in fix["demands_before"].items()},
+            "fix": dict(changed) if fix["words"] else {},
         }
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}  # Written by an earlier version, or by hand: the page does without.

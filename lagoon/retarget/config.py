@@ -24,6 +24,10 @@ class RetargetConfig:
     speed: float | None = None
     """Speed of the clip as a share of the person's; null takes 1, or slower where the verdict says that it helps."""
 
+    fix: bool = False
+    """Change a motion that is not trackable to the nearest one that is: slower, smaller, lower jumps, a wider stance,
+    at last on four legs; says what was changed. Up to 17 times the time."""
+
     leg_extension: float = 0.93
     """Upright: a straight human leg becomes this share of the longest leg the robot's knee limit allows."""
     arm_extension: float = 0.93
@@ -34,6 +38,9 @@ class RetargetConfig:
     """Upright, clips that step: share of the hip width kept between the hind feet (1 keeps it all)."""
     stance_handstand: float = 0.35
     """Upright, clips where the hands carry weight: the same."""
+
+    stance_width: float = 1.0
+    """Upright: distance between the feet that stand, as a share of the usual one."""
 
     max_tilt: float = 0.95
     """Upright, clips with planted feet: largest trunk tilt from vertical [rad]; deeper bows are scaled down to it."""

@@ -58,7 +58,8 @@ def motion_targets(
     feet[:, :, 2] += (height - base[:, 2])[:, None]
 
     touch, slow = _settle_ends(contacts, supports, kin)
-    feet = _place_feet(feet, touch, slow, contacts, kin, floor, morphology.anchors(kin.robot))
+    width = config.stance_width if morphology.rears_up else 1.0
+    feet = _place_feet(feet, touch, slow, contacts, kin, floor, morphology.anchors(kin.robot), width)
     grip = np.stack([_grip(touch[:, k], morphology, kin, k) for k in range(touch.shape[1])], axis=1)
     support = _support(feet, touch)
     frames = body.num_frames
@@ -160,7 +161,7 @@ def _limb_shapes(
     knee_on = np.array([float(leg.name in morphology.elbow_legs and morphology.rears_up) for leg in legs])
     stance = 1.0
     if morphology.rears_up and not contacts.planted:
-        stance = config.stance_handstand if contacts.hands_carry else config.stance_stepping
+        stance = config.stance_width * (config.stance_handstand if contacts.hands_carry else config.stance_stepping)
     for k, leg in enumerate(legs):
         root, middle, end = (body.joints[name] for name in morphology.limbs[leg.name])
         thigh = _thigh_b(kin, k)
@@ -187,7 +188,14 @@ def _settle_ends(contacts: Contacts, supports: Supports, kin: Kinematics) -> tup
 
 
 def _place_feet(
-    feet: Array, touch: Mask, slow: Mask, contacts: Contacts, kin: Kinematics, floor: float, anchors: list[int]
+    feet: Array,
+    touch: Mask,
+    slow: Mask,
+    contacts: Contacts,
+    kin: Kinematics,
+    floor: float,
+    anchors: list[int],
+    width: float,
 ) -> Array:
     """Put feet in contact on the floor, hold slow ones in place, and bring the clip to the robot's origin."""
     stand = kin.feet(kin.stand())
@@ -198,7 +206,7 @@ def _place_feet(
     placed[:, :, :2] += (stand[anchors, :2] - placed[0, anchors, :2]).mean(axis=0)
     if contacts.planted:
         for k in range(feet.shape[1]):
-            placed[touch[:, k], k, :2] = stand[k, :2]
+            placed[touch[:, k], k, :2] = stand[k, :2] * np.array([1.0, width])
     for k in range(feet.shape[1]):
         # Frames beside a contact already aim at its place, so that the grip can fade in and out there.
         if touch[:, k].any():

@@ -8,6 +8,7 @@ measured on the RobotMotion itself.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,9 @@ from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.targets import Targets
 from lagoon.retarget.verdict import Verdict, judge, shares
 from lagoon.robot import RobotSpec
+
+if TYPE_CHECKING:
+    from lagoon.retarget.fix import Fix
 
 Array = NDArray[np.float64]
 WORST = 3
@@ -87,6 +91,8 @@ class RetargetReport:
     """Rate of the curves below [Hz]."""
     demands: dict[str, list[float]]
     """Over the frames, for each kind of demand, its value as a share of the level from which it makes a motion hard."""
+    fix: Fix | None = None
+    """What was changed to make the motion trackable, if that was asked for."""
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
@@ -116,6 +122,7 @@ class RetargetReport:
             ("torque", f"{self.torque_use_max:.0%} of a limit at most"),
             *[("worst", text) for text in self.worst],
             *[("verdict" if i == 0 else "", text) for i, text in enumerate(self.verdict.lines())],
+            *(self.fix.lines(self.verdict) if self.fix is not None else ()),
         ]
         return [f"{label:16s} {text}" for label, text in rows]
 

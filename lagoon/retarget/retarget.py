@@ -6,6 +6,9 @@ and ends in the four-legged stand, and a report about it.
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +20,7 @@ from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import detect
 from lagoon.retarget.demands import carried_by_the_body
+from lagoon.retarget.fix import Changes, find
 from lagoon.retarget.ground import settle_on_floor, stand_exactly, touching
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics, self_collisions
@@ -24,6 +28,7 @@ from lagoon.retarget.lead import Timeline, add_lead
 from lagoon.retarget.morphology import choose_supports
 from lagoon.retarget.motion import motion_targets
 from lagoon.retarget.quality import RetargetReport, measure
+from lagoon.retarget.soften import soften
 from lagoon.retarget.verdict import GRADES, TRACKABLE
 from lagoon.robot import RobotSpec
 
@@ -56,6 +61,25 @@ def retarget(
         BadInputError: the human motion lacks a joint, or its limbs have no length.
     """
     progress = progress or silent
+    first = _as_it_is(human, robot, config, progress)
+    if not config.fix:
+        return first
+    tried = itertools.count(1)
+
+    def attempt(changes: Changes) -> tuple[RobotMotion, RetargetReport]:
+        progress(0.0, f"fix, try {next(tried)}: {', '.join(changes.words())}")
+        settings = replace(config, stance_width=config.stance_width * changes.stance)
+        if changes.four_legged:
+            settings = replace(settings, morphology="four_legged")
+        return _at_speed(soften(human, changes.size, changes.jump), robot, settings, changes.speed, progress)
+
+    return find(attempt, first, config)
+
+
+def _as_it_is(
+    human: HumanMotion, robot: RobotSpec, config: RetargetConfig, progress: Progress
+) -> tuple[RobotMotion, RetargetReport]:
+    """The motion without a fix, at most slowed down."""
     if config.speed is not None:
         return _at_speed(human, robot, config, config.speed, progress)
     motion, report = _at_speed(human, robot, config, 1.0, progress)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def _verdict(words: ShowText) -> str:
 def _numbers(words: ShowText) -> str:
     rows = (
         f"<div><dt>{html.escape(str(name))}</dt><dd>{html.escape(str(value))}</dd></div>"
-        for name, value in words.numbers.items()
+        for name, value in (*words.numbers.items(), *words.fix.items())
     )
     return "".join(rows)
 
@@ -102,16 +103,19 @@ def _payload(show: Show) -> dict[str, Any]:
 
 def _demands(show: Show, words: ShowText) -> dict[str, Any]:
     """Curves on the show's clock, and reasons, the strings as data: the page sets them as text."""
-    last = max(show.count - 1, 1)
-    curves = {
-        name: [
-            round(float(v), 3) for v in np.interp(np.arange(show.count) / last, np.linspace(0, 1, len(values)), values)
-        ]
-        for name, values in words.demands.items()
+    reasons = [[round(start, 3), round(end, 3), text] for start, end, text in words.reasons]
+    before = _stretched(words.before, show.count) if words.fix else {}
+    return {"demands": _stretched(words.demands, show.count), "before": before, "reasons": reasons}
+
+
+def _stretched(curves: Mapping[str, Sequence[float]], count: int) -> dict[str, list[float]]:
+    """Each curve at ``count`` moments, from its first to its last value."""
+    moments = np.linspace(0.0, 1.0, count)
+    return {
+        name: [round(float(v), 3) for v in np.interp(moments, np.linspace(0.0, 1.0, len(values)), values)]
+        for name, values in curves.items()
         if len(values) > 1
     }
-    reasons = [[round(start, 3), round(end, 3), text] for start, end, text in words.reasons]
-    return {"demands": curves, "reasons": reasons}
 
 
 def _track(show: Show, track: Track) -> dict[str, Any]:

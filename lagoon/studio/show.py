@@ -39,6 +39,10 @@ class ShowText:
     """Name and value, with unit, of each number worth showing, in order."""
     demands: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """What the reference asks of robot and floor, by kind, over its frames; from 1 on it is hard."""
+    before: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """The demands of the motion before it was fixed, over its own frames; empty when nothing was changed."""
+    fix: Mapping[str, str] = field(default_factory=dict)
+    """What the fix changed, and numbers before and after it, by name."""
     reasons: Sequence[tuple[float, float, str]] = ()
     """Start and end [s] and words of what makes the reference hard, worst first."""
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lagoon.cli.arguments import FLAGS, VALUES, Arguments, split
+from lagoon.cli.arguments import FLAGS, SETTINGS, VALUES, Arguments, split
 from lagoon.errors import BadInputError
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
 overrides = st.lists(st.from_regex(r"[a-z_]+(\.[a-z_]+)*=[^\x00]*", fullmatch=True), max_size=3)
-flags = st.lists(st.sampled_from(sorted(set(FLAGS) - set(VALUES))), max_size=3)
+flags = st.lists(st.sampled_from(sorted(set(FLAGS) - set(VALUES) - set(SETTINGS))), max_size=3)
 
 
 @settings(max_examples=40)
@@ -33,6 +33,11 @@ def test_after_two_dashes_any_text_is_the_text(text: str, changes: list[str], gi
 def test_the_first_plain_argument_is_the_text(text: str, changes: list[str], given_flags: list[str]) -> None:
     found = split([text, *changes, *given_flags], "make", takes_text=True)
     assert found == Arguments(text, tuple(changes), frozenset(given_flags))
+
+
+def test_a_flag_may_be_another_way_to_write_a_setting() -> None:
+    found = split(["x", "--fix", "a=1"], "retarget", takes_text=True)
+    assert found == Arguments("x", ("retarget.fix=true", "a=1"), frozenset({"--fix"}))
 
 
 def test_a_text_may_be_absent() -> None:

@@ -67,6 +67,17 @@ def test_embedded_poses_are_those_of_the_motion(page, human, reference, go2) -> 
     assert len(data["curves"]["jointError"]) == 76
 
 
+def test_what_a_fix_changed_stands_beside_what_is(human, reference, go2) -> None:
+    show = make_show(human, reference, None, go2)
+    fix = {"changed": "80% of the amplitude <b>", "torque": "150.0 % \u2192 90.0 %"}
+    page = make_page(show, ShowText("x", demands={"torque": [0.1, 0.9]}, before={"torque": [1.5, 0.5, 1.5]}, fix=fix))
+    data = payload(page)
+    assert data["before"]["torque"][0] == 1.5
+    assert len(data["before"]["torque"]) == data["count"]
+    assert "80% of the amplitude &lt;b&gt;" in page
+    assert payload(make_page(show, ShowText("x", before={"torque": [1.0, 2.0]})))["before"] == {}
+
+
 def test_demands_and_reasons_arrive_on_the_shows_clock(human, reference, go2) -> None:
     ramp = list(np.linspace(0.0, 2.0, reference.num_frames))
     words = ShowText("x", demands={"torque": ramp}, reasons=[(0.5, 0.75, "frames 25 to 37: <b>RL</b> too weak")])

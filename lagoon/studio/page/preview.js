@@ -107,10 +107,12 @@ function makePlots() {
     plots.push((share) => drawContacts(canvas, rows, data, share, colors));
   }
   const kinds = [["torque", "torque", "a", "curveA"], ["pressure", "balance", "b", "curveB"], ["friction", "friction", "c", "curveC"]];
-  const asked = kinds.filter(([key]) => data.demands[key]);
-  if (asked.length) {
-    const canvas = addPlot(parent, "Demands of the reference (hard from 1)", asked.map(([, name, kind]) => [kind, name]), seek);
-    const series = asked.map(([key, , , color]) => ({ values: data.demands[key].map((v) => Math.min(v, 3)), color }));
+  const demands = [[data.demands, "Demands of the reference (hard from 1)"], [data.before, "Demands before the fix, stretched to its length"]];
+  for (const [curves, title] of demands) {
+    const asked = kinds.filter(([key]) => curves[key]);
+    if (!asked.length) continue;
+    const canvas = addPlot(parent, title, asked.map(([, name, kind]) => [kind, name]), seek);
+    const series = asked.map(([key, , , color]) => ({ values: curves[key].map((v) => Math.min(v, 3)), color }));
     plots.push((share) => drawCurves(canvas, series.map((s) => ({ ...s, color: colors[s.color] })), "", data, share, colors));
   }
   for (const [start, , text] of data.reasons) {
