@@ -24,7 +24,7 @@ from lagoon.retarget.fix import Changes, find
 from lagoon.retarget.ground import settle_on_floor, stand_exactly, touching
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics, self_collisions
-from lagoon.retarget.lead import Timeline, add_lead
+from lagoon.retarget.lead import add_lead
 from lagoon.retarget.morphology import choose_supports
 from lagoon.retarget.motion import motion_targets
 from lagoon.retarget.quality import RetargetReport, measure
@@ -40,6 +40,9 @@ HELPED_BY_TIME = ("torque", "pressure", "friction", "speed")
 """What may become easier with more time; a flight does not."""
 TOUCH_ROUNDS = 2
 """Times the clip is solved again with the shapes that touched kept apart."""
+BALANCED = 0.012
+"""Greatest distance of the pressure point from the feet [m] with which a robot on two feet is not likely to fall;
+touching less is not worth more than that."""
 
 
 def retarget(
@@ -109,40 +112,46 @@ def _at_speed(
     ik = WholeBodyIK(kin, config, fps)
     timeline = add_lead(clip, supports, ik, config)
     smoothing = contacts.smoothing(config)
-    qpos = _solve(ik, timeline, smoothing, progress)
-
-    qpos = settle_on_floor(kin, qpos, timeline.targets.contact, max(smoothing, 2.0))
-    qpos = stand_exactly(qpos, timeline.first, timeline.last, timeline.hold, fps)
-    motion = RobotMotion(
-        fps=fps,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=qpos[:, :3],
-        root_quat_w=qpos[:, 3:7],
-        joint_pos=qpos[:, kin.address.joint_qpos],
-        foot_contact=touching(kin, qpos, timeline.targets.contact),
-        segment_names=timeline.names,
-        segment_starts=timeline.starts,
-    )
     start = int(timeline.starts[timeline.names.index("motion")])
-    off_feet = np.zeros(motion.num_frames, bool)
+    off_feet = np.zeros(len(timeline.targets.contact), bool)
     off_feet[start : start + body.num_frames] = carried_by_the_body(body)
-    return motion, measure(motion, robot, timeline.targets, supports.name, supports.reason, off_feet, speed)
 
+    def solve() -> tuple[RobotMotion, RetargetReport, set[tuple[str, str]]]:
+        qpos = ik.solve(timeline.targets, timeline.first, smoothing, progress)
+        touches = {(a, b) for _, a, b in self_collisions(robot, qpos)} if config.keep_apart else set()
+        qpos = settle_on_floor(kin, qpos, timeline.targets.contact, max(smoothing, 2.0))
+        qpos = stand_exactly(qpos, timeline.first, timeline.last, timeline.hold, fps)
+        motion = RobotMotion(
+            fps=fps,
+            robot=robot.name,
+            joint_names=robot.joint_names,
+            root_pos_w=qpos[:, :3],
+            root_quat_w=qpos[:, 3:7],
+            joint_pos=qpos[:, kin.address.joint_qpos],
+            foot_contact=touching(kin, qpos, timeline.targets.contact),
+            segment_names=timeline.names,
+            segment_starts=timeline.starts,
+        )
+        report = measure(motion, robot, timeline.targets, supports.name, supports.reason, off_feet, speed)
+        return motion, report, touches
 
-def _solve(ik: WholeBodyIK, timeline: Timeline, smoothing: float, progress: Progress) -> Array:
-    """Configurations (T, nq); with ``keep_apart`` solved again where the robot touches itself."""
-    best = ik.solve(timeline.targets, timeline.first, smoothing, progress)
-    if not ik.config.keep_apart:
-        return best
-    touches = self_collisions(ik.kin.robot, best)
-    fewest, apart = len({t for t, _, _ in touches}), set[tuple[str, str]]()
+    motion, report, touches = solve()
+    apart = set[tuple[str, str]]()
     for _ in range(TOUCH_ROUNDS):
-        if fresh := {(a, b) for _, a, b in touches} - apart:
-            apart |= fresh
-            ik.keep_apart(apart)
-            again = ik.solve(timeline.targets, timeline.first, smoothing, progress)
-            touches = self_collisions(ik.kin.robot, again)
-            if (frames := len({t for t, _, _ in touches})) < fewest:
-                best, fewest = again, frames
-    return best
+        if touches <= apart:
+            break
+        apart |= touches
+        ik.keep_apart(apart)
+        other, other_report, touches = solve()
+        if _is_worth_it(other_report, report):
+            motion, report = other, other_report
+    return motion, report
+
+
+def _is_worth_it(apart: RetargetReport, before: RetargetReport) -> bool:
+    """Tell whether a motion whose shapes were kept apart is the better one: it touches less and balances as well."""
+    return (
+        apart.self_collisions < before.self_collisions
+        and GRADES.index(apart.verdict.grade) <= GRADES.index(before.verdict.grade)
+        and apart.pressure_max <= max(before.pressure_max, BALANCED)
+    )
