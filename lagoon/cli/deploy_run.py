@@ -41,12 +41,15 @@ def run(call: Call) -> int:
     need("deploy")
     from lagoon.deploy.controller import Controller
     from lagoon.deploy.loop import LoopReport, run_loop
+    from lagoon.deploy.priority import real_time
     from lagoon.deploy.sequence import SkillSequence
 
     config, screen = call.config.deploy, Terminal()
     is_sim, is_dry = "--sim" in call.flags, "--dry-run" in call.flags
     if config.video and (not is_sim or config.link):
         raise BadInputError("deploy.video=true needs --sim without deploy.link: only the fake robot can be drawn.")
+    with real_time(config.priority):
+        pass  # Refused now, not once the robot listens.
     skills, robot = load_skills(call)
     bundles = list({id(bundle): bundle for bundle in skills}.values())
     controller = Controller(robot, bundles, config.controller)
@@ -68,7 +71,7 @@ def run(call: Call) -> int:
     # A closed terminal or a polite kill must not leave the robot with its last command.
     with ended_by("SIGTERM", "SIGHUP"), Teller(screen.say) as say:
         try:
-            with ended_by("SIGINT"):
+            with ended_by("SIGINT"), real_time(config.priority):
                 run_loop(controller, transport, sequence, watch, lambda event: say(f"  {event}"), report=report)
         except KeyboardInterrupt:
             stopped = True
@@ -84,7 +87,7 @@ def run(call: Call) -> int:
     if sequence.problem:
         screen.say(f"It ended early: {sequence.problem}")
         if controller.fault is not None and controller.fault.guard == "overrun":
-            advice = " Or rehearse without its clock: deploy.clock=virtual" if is_sim else ""
+            advice = " Or rehearse without its clock: deploy.clock=virtual" if is_sim and not config.link else ""
             screen.say(f"This computer was too busy. Stop what else runs on it, and try again.{advice}")
         return 1
     return 0
@@ -241,6 +244,7 @@ VERB = Verb(
         "deploy.clock",
         "deploy.video",
         "deploy.record",
+        "deploy.priority",
         "deploy.dry_seconds",
         "deploy.controller.guards.tilt_margin",
     ),

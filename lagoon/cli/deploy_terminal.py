@@ -18,18 +18,24 @@ PATIENCE = 2.0
 
 
 class Teller:
-    """Prints lines in order without ever making its caller wait: Ctrl-S, or a slow network, stops a terminal."""
+    """Prints lines in order without ever making its caller wait: Ctrl-S, or a slow network, stops a terminal.
+
+    Its thread begins with the first line, and so has the priority of whoever says that: in a loop with a real-time
+    priority a slower thread would keep the interpreter to itself while others run.
+    """
 
     def __init__(self, say: Callable[[str], object]) -> None:
         """Args: say: prints one line; may block, may raise."""
         self._say = say
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="teller", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def __call__(self, text: str) -> None:
         """Print a line soon."""
         self._lines.put(text)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="teller", daemon=True)
+            self._thread.start()
 
     def __enter__(self) -> Teller:
         return self
@@ -39,7 +45,8 @@ class Teller:
     ) -> None:
         """Wait until everything is printed, but not for ever."""
         self._lines.put(None)
-        self._thread.join(PATIENCE)
+        if self._thread is not None:
+            self._thread.join(PATIENCE)
 
     def _run(self) -> None:
         for text in iter(self._lines.get, None):

@@ -27,6 +27,7 @@ from lagoon.deploy.controller import Controller, Kind, Mode
 from lagoon.deploy.controller.controller import check_gains
 from lagoon.deploy.fake_robot import FakeRobot
 from lagoon.deploy.loop import LoopReport, quantiles_ms, run_loop
+from lagoon.deploy.priority import real_time
 from lagoon.deploy.rehearsal import simulate
 from lagoon.deploy.runtime import PolicyRunner
 from lagoon.deploy.sequence import StandUpFor
@@ -53,9 +54,11 @@ def check(
     check_gains(bundle, robot, config.controller.guards.gain_share)
     findings = list(_contract(bundle, config))
     report(0.02, "timing of the policy")
-    policy_finding, policy_ms = _time_policy(bundle, config)
+    with real_time(config.priority):
+        policy_finding, policy_ms = _time_policy(bundle, config)
     report(0.1, "timing of the loop")
-    loop_finding, loop = _time_loop(bundle, robot, config)
+    with real_time(config.priority):
+        loop_finding, loop = _time_loop(bundle, robot, config)
     findings += [policy_finding, loop_finding]
     parts = config.runs + len(DRILLS)
     for k in range(config.runs):
