@@ -184,7 +184,7 @@ class DeployConfig:
     """Time for which the loop is timed in a check, on this computer's clock [s]."""
     priority: int = 0
     """Real-time priority of the loop, 1 to 99 as for chrt -f; 0 leaves it to the system. Linux only, and it must be
-    allowed; on a busy computer it keeps steps within a millisecond."""
+    allowed; on a busy computer it keeps 99 of 100 steps within a millisecond."""
     seed: int = 0
     """Seed of the fake robot's noise and losses."""
     dry_seconds: float = 3.0
