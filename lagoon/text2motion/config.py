@@ -19,7 +19,7 @@ MIN_SECONDS, MAX_SECONDS = 0.5, 9.8
 """Shortest and longest duration one pass of the generator makes [s]; 9.8 s is the longest clip of the data."""
 LONGEST = 20.0
 """Longest duration that can be asked for [s]; beyond one pass a motion goes on from its own last steps."""
-DEFAULT_MODEL = "text2motion-small"
+DEFAULT_MODEL = "text2motion-parts"
 """Folder in assets/models that the model name 'default' stands for."""
 PARTS = ("legs", "trunk", "arms")
 """Parts of the body that may have codes of their own: pelvis and legs; spine, head and shoulders; elbows and wrists."""

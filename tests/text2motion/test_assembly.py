@@ -65,7 +65,7 @@ def test_who_lies_gets_up_before_standing_gestures():
     ("command", "cycle"), [("do two squats", ("down", 0.15)), ("clap four times", ("hands_meet", 0.06))]
 )
 def test_repetitions_are_counted(command, cycle):
-    motion = generate(command, GenerateConfig(candidates=4), 1)
+    motion = generate(command, GenerateConfig(candidates=8), 1)
     asked = {"two": 2, "four": 4}[command.split()[1]]
     assert selection.repetitions(motion.joint_pos_w, cycle) == int(motion.source["repetitions"]) == asked
 
