@@ -78,6 +78,7 @@ def test_lines_are_heard_while_it_runs_and_nonsense_is_told(robot):
     assert fake.faults.freeze and len(said) == 1 and "Fault 'explode' is not known" in said[0]
 
 
+@pytest.mark.slow  # Real time: on a busy computer the other process may be late with anything.
 @DDS
 def test_over_the_wire_a_process_that_falls_silent_is_noticed(robot):
     """Real time, two processes, the Go2's own messages on the loopback interface."""
@@ -103,6 +104,7 @@ def test_over_the_wire_a_process_that_falls_silent_is_noticed(robot):
     assert process.poll() is not None
 
 
+@pytest.mark.slow  # Real time: on a busy computer the other process may be late with anything.
 @DDS
 def test_a_link_opened_to_a_fake_ends_it(robot):
     config = DeployConfig(link="unitree", unitree=UnitreeConfig(domain=DOMAIN, listen_seconds=0.5, find_seconds=30.0))

@@ -3,6 +3,9 @@
 import ast
 import dataclasses
 import re
+import runpy
+import sys
+import types
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -43,6 +46,42 @@ def test_entry_points_exist() -> None:
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert points and set(points) <= functions
     ast.parse((PACKAGE / "launch" / "go2.launch.py").read_text())
+
+
+def test_the_launch_file_starts_an_entry_point_with_parameters_that_the_node_declares(monkeypatch) -> None:
+    """There is no launch among the wheels: stand-ins keep what the file asks for."""
+    asked: dict[str, dict] = {}
+
+    def stand_in(name):
+        return lambda *words, **given: asked.setdefault(name, {}).update({words[0] if words else "": given}) or name
+
+    names = {
+        "launch": ["LaunchDescription"],
+        "launch.actions": ["DeclareLaunchArgument"],
+        "launch.substitutions": ["LaunchConfiguration", "PathJoinSubstitution"],
+        "launch_ros": [],
+        "launch_ros.actions": ["LifecycleNode"],
+        "launch_ros.parameter_descriptions": ["ParameterValue"],
+        "launch_ros.substitutions": ["FindPackageShare"],
+    }
+    used = []
+    for module, content in names.items():
+        fake = types.ModuleType(module)
+        for name in content:
+            setattr(fake, name, stand_in(name))
+        if module == "launch.substitutions":
+            fake.LaunchConfiguration = lambda name: used.append(name) or name
+            fake.PathJoinSubstitution = lambda parts: "/".join(parts)
+        if module == "launch":
+            fake.LaunchDescription = list
+        monkeypatch.setitem(sys.modules, module, fake)
+    runpy.run_path(str(PACKAGE / "launch" / "go2.launch.py"))["generate_launch_description"]()
+    (node,) = asked["LifecycleNode"].values()
+    points = re.findall(r"(\w+) = lagoon_policy\.start:", (PACKAGE / "setup.py").read_text())
+    assert node["package"] == PACKAGE.name and node["executable"] in points and node["name"] == "lagoon_policy"
+    assert set(used) <= set(asked["DeclareLaunchArgument"])
+    source = (ROOT / "lagoon" / "deploy" / "ros" / "parameters.py").read_text()
+    assert all(f'"{name}": (' in source for name in set(node["parameters"][1]) - {"use_sim_time"})
 
 
 def test_the_parameters_are_known_and_usable() -> None:
