@@ -1,6 +1,7 @@
 """RobotSpec: the facts about a robot that every stage needs, each with its source.
 
-What enters: ``assets/robots/<name>/robot.yaml`` and ``robot.xml``. What leaves: one frozen dataclass;
+What enters: ``robot.yaml`` and ``robot.xml`` of a robot's folder, which lies in ``assets/robots`` or in ``robots`` of
+the working folder. What leaves: one frozen dataclass;
 joints are found by name everywhere, since joint order, actuator order and motor order differ.
 """
 

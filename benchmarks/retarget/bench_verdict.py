@@ -50,7 +50,7 @@ def train_one(task: tuple[str, str, str, str, int]) -> dict:
         ppo=PPOConfig(total_steps=steps, workers=1),
         randomization=RandomizationConfig(ramp=(1.0, 1.0)),
         easy_share=1.0,
-        extension=1.0,
+        settle=0.0,
     )
     with tempfile.TemporaryDirectory() as place:
         train(motion, robot, config, Path(place), 0)

@@ -56,7 +56,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     dance = name == "smpl_poses"
     fps = Fact(AIST_FPS, "AIST++ has 60") if dance else None
     return RawMotion(
-        format="aist",
         kind=f"{'AIST++' if dance else 'SMPL'} pkl, by its key {name}, {whose}",
         names=JOINT_NAMES,
         pos=smpl_pose.pose(rotvec, root, offsets),

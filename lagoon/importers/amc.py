@@ -43,7 +43,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     pos = _positions(skeleton, rows, degrees, leaves)
     unit = None if skeleton.unit is None else Fact(skeleton.unit, f"the units in {asf.name}")
     return RawMotion(
-        format="amc",
         kind=f"AMC over {asf.name}",
         names=(*(bone.name for bone in bones), *(f"{bones[i].name}_end" for i in leaves)),
         pos=pos,

@@ -63,7 +63,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     value = float(found[rate].reshape(-1)[0]) if rate and found[rate].dtype.kind in "iuf" else np.nan
     own = key == "joint_pos_w"
     return RawMotion(
-        format="npz",
         kind=kind,
         names=names,
         pos=pos,

@@ -70,7 +70,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     if fps is not None and config.fps is None:
         believable(path.name, fps)
     return RawMotion(
-        format="bvh",
         kind="BVH, by its line HIERARCHY",
         names=_distinct([joint.name for joint in joints]),
         pos=pos,

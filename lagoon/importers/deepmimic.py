@@ -66,7 +66,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         pos = even(pos, times, float(fps.value))
         notes.append("The frames last differently long; they were put on an even clock.")
     return RawMotion(
-        format="deepmimic",
         kind="DeepMimic txt of the humanoid, by its 44 numbers a frame",
         names=tuple(joint[0] for joint in _JOINTS),
         pos=pos,

@@ -38,21 +38,20 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         values = values[0]
     if values.ndim == 2 and values.shape[1] == NUM_FEATURES:
         _refuse_normalised(path, values)
-        return joints_of(to_y_up(decode(values)), "HumanML3D features, by their 263 numbers a frame", "humanml3d")
+        return joints_of(to_y_up(decode(values)), "HumanML3D features, by their 263 numbers a frame")
     if values.ndim == 2 and values.shape[1] in [3 * joints for joints in MORE_JOINTS]:
         values = values.reshape(len(values), -1, 3)
     if values.ndim == 3 and values.shape[2] == 3 and values.shape[1] in MORE_JOINTS:
-        return joints_of(values[:, : len(JOINT_NAMES)], f"joints of SMPL, by the shape {array.shape}", "humanml3d")
+        return joints_of(values[:, : len(JOINT_NAMES)], f"joints of SMPL, by the shape {array.shape}")
     raise BadInputError(
         f"{path.name} has shape {array.shape}; expected (frames, 22, 3) joints or (frames, 263) features of HumanML3D. "
         "For other joints save an npz with names: numpy.savez(FILE, joint_pos=..., joint_names=..., fps=...)."
     )
 
 
-def joints_of(pos: Array, kind: str, name: str) -> RawMotion:
+def joints_of(pos: Array, kind: str) -> RawMotion:
     """Joints in HumanML3D's customs: 20 fps, metres, Y up."""
     return RawMotion(
-        format=name,
         kind=kind,
         names=JOINT_NAMES,
         pos=pos,

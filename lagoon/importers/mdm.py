@@ -54,7 +54,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     text = _text(found.get("text"), config.clip)
     kind = f"MDM results.npy, motion {config.clip} of {count}" + (f": {text!r}" if text else "")
     pos = np.ascontiguousarray(motion[config.clip].transpose(2, 0, 1)[:length])
-    return joints_of(pos, kind, "mdm")
+    return joints_of(pos, kind)
 
 
 def _text(texts: Any, clip: int) -> str:

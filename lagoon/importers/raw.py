@@ -38,8 +38,6 @@ class Fact:
 class RawMotion:
     """Joint paths as the file has them."""
 
-    format: str
-    """Name of the format, as import.format takes it."""
     kind: str
     """The format in words, with what makes it so."""
     names: tuple[str, ...]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 from scipy.ndimage import convolve1d
+
+from lagoon.motion.interpolate import interpolate
 
 Array = NDArray[np.float64]
 PASS = 0.85
@@ -32,11 +33,7 @@ def resample(pos: Array, fps: float, target: float) -> Array:
     times = np.minimum(np.arange(count) / target, known[-1])
     if abs(fps - target) < 1e-9:
         return pos
-    if len(pos) < 4:
-        flat = pos.reshape(len(pos), -1)
-        out = np.stack([np.interp(times, known, column) for column in flat.T], axis=1)
-        return out.reshape(count, *pos.shape[1:])
-    return CubicSpline(known, pos, axis=0)(times)
+    return interpolate(pos, known, times)
 
 
 def low_pass(pos: Array, fps: float, edge: float) -> Array:

@@ -65,7 +65,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         fps = Fact(value, f"{rate} in the file")
     offsets, whose = skeleton_of(config, _numbers(path, found, ("betas",)))
     return RawMotion(
-        format="smpl",
         kind=f"{kind}, {whose}",
         names=JOINT_NAMES,
         pos=smpl_pose.pose(rotvec, root, offsets),

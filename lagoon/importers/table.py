@@ -56,7 +56,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
             pos = even(pos, times, float(fps.value))
             notes.append("The times are uneven; the frames were put on an even clock.")
     return RawMotion(
-        format="csv",
         kind="csv of joints, by its header",
         names=tuple(joints),
         pos=pos,

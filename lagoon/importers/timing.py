@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lagoon.errors import BadInputError
 from lagoon.importers.config import FASTEST, LONGEST, SLOWEST
 from lagoon.importers.raw import Fact
+from lagoon.motion.interpolate import interpolate
 
 Array = NDArray[np.float64]
 
@@ -106,5 +107,4 @@ def even(pos: Array, times: Array, fps: float) -> Array:
             f"The frames' times span {seconds:.4g} s; lagoon takes at most {LONGEST:g} s. Correct the times."
         )
     clock = times[0] + np.arange(int(np.floor(seconds * fps + 1e-6)) + 1) / fps
-    flat = pos.reshape(len(pos), -1)
-    return np.stack([np.interp(clock, times, column) for column in flat.T], axis=1).reshape(len(clock), *pos.shape[1:])
+    return interpolate(pos, times, clock, straight=True)

@@ -1,4 +1,4 @@
-"""Between lagoon's axes and those of files with Y up: the only place that knows which goes where.
+"""Between lagoon's axes and those of files known to have Y up; axes that have to be guessed are importers/axes.py's.
 
 What enters: vectors (..., 3). What leaves: the same in the other axes. A file's person faces +Z and has X to the left;
 a cyclic swap keeps the hand of the axes, so left stays left.

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.interpolate import interpolate
 
 Array = NDArray[np.float64]
 
@@ -105,12 +105,7 @@ def resample_path(path: Array, source_fps: float, fps: float) -> Array:
     """Cubic interpolation of (T, ...) positions to another rate; covers the same (T - 1) / fps seconds."""
     duration = (len(path) - 1) / source_fps
     times = np.arange(int(np.floor(duration * fps + 1e-9)) + 1) / fps
-    if len(path) < 4:
-        known = np.arange(len(path)) / source_fps
-        flat = path.reshape(len(path), -1)
-        columns = [np.interp(times, known, flat[:, i]) for i in range(flat.shape[1])]
-        return np.stack(columns, axis=1).reshape(len(times), *path.shape[1:])
-    return CubicSpline(np.arange(len(path)) / source_fps, path, axis=0)(times)
+    return interpolate(path, np.arange(len(path)) / source_fps, times)
 
 
 def trunk_frames(joints: dict[str, Array]) -> Array:
