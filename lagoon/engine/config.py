@@ -39,8 +39,8 @@ class GraphConfig:
     behavior_cap: float = 5.0
     """Greatest weight of a sample, the ratio between the policy that an update starts from and the one that acted."""
     max_kl: float = 0.5
-    """Samples of an environment whose policy has moved on by more than this KL divergence are not learned from [nat];
-    0 sets no limit. Needs ``prox`` recompute."""
+    """Samples of an environment whose policy has moved on by a larger KL divergence count less, by the share of this in
+    it [nat]; 0 sets no limit. Needs ``prox`` recompute."""
     advantages: Literal["gae", "vtrace"] = "gae"
     """vtrace also corrects the value targets for older samples. Needs ``prox`` recompute."""
 

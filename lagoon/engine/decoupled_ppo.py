@@ -34,11 +34,11 @@ class DecoupledPPO(PPO):
         super().__init__(policy, config, generator, group)
         self._graph = config.graph
         self._log_ratio = torch.empty(0)
-        self._std, self._version, self._step = 1.0, 0, 0
+        self._std, self._version = 1.0, 0
 
     def update(self, trajectory: Trajectory, std: float, version: int = 0) -> dict[str, float]:
         """Learn from one trajectory; see ``Algorithm.update``."""
-        self._std, self._version, self._step = std, version, 0
+        self._std, self._version = std, version
         return super().update(trajectory, std, version)
 
     @torch.no_grad()
@@ -47,7 +47,9 @@ class DecoupledPPO(PPO):
         if self._graph.prox == "loglinear":
             batch, stats = super().prepare(trajectory)
             lag = (self._version - trajectory.flat("version")).clamp_min(0).float()
-            return batch | {"lag": lag.index_select(0, self._order)}, stats
+            share = proximal_share(lag).index_select(0, self._order)
+            cap = torch.full_like(share, self._graph.behavior_cap)
+            return batch | {"proximal_share": share, "weight_cap": cap}, stats
         self._log_ratio = self._proximal(trajectory) - trajectory["logp"]
         batch, stats = super().prepare(trajectory)
         kl = mean_kl(self._log_ratio)
@@ -55,10 +57,11 @@ class DecoupledPPO(PPO):
         stats["behavior_kl"] = float(kl.mean())
         stats["weight_capped"] = float((weight >= self._graph.behavior_cap).float().mean())
         if self._graph.max_kl > 0:
-            # The mean is still taken over all samples, so that dropping some makes no gradient larger.
-            far = kl > self._graph.max_kl
-            weight = weight.masked_fill(far, 0.0)
-            stats["kl_dropped"] = float(far.float().mean())
+            # The mean is still taken over all samples, so that trusting some less makes no gradient larger. None is
+            # dropped: where all are far, as with a noise that shrinks fast, nothing would be learned at all.
+            trust = (self._graph.max_kl / kl.clamp_min(1e-9)).clamp_max(1.0)
+            weight = weight * trust
+            stats["kl_trust"] = float(trust.mean())
         batch["logp"] = batch["logp"] + self._log_ratio.flatten().index_select(0, self._order)
         batch["advantage"] = batch["advantage"] * weight.flatten().index_select(0, self._order)
         return batch, stats
@@ -86,13 +89,3 @@ class DecoupledPPO(PPO):
             config.gamma,
             config.lam,
         )
-
-    def gradients(self, minibatch: Batch, std: float) -> None:
-        """Write the gradient; with ``loglinear`` the proximal policy moves with the steps done."""
-        if "lag" in minibatch:
-            share = proximal_share(minibatch["lag"], self._step / (self.config.epochs * self.config.minibatches))
-            cap = torch.full_like(share, self._graph.behavior_cap)
-            minibatch = {name: rows for name, rows in minibatch.items() if name != "lag"}
-            minibatch |= {"proximal_share": share, "weight_cap": cap}
-            self._step += 1
-        super().gradients(minibatch, std)

@@ -176,7 +176,9 @@ class PolicyNode:
         worker.configure(PolicySpec(self.policy(), self.service, noise, watch, self.together))
 
         def facts() -> dict[str, Any]:
-            size = worker.answers / max(worker.batches, 1)
+            if worker.batches == 0:
+                return {}
+            size = worker.answers / worker.batches
             worker.answers = worker.batches = 0
             return {"queue": {"inference_batch": size}}
 

@@ -24,17 +24,15 @@ def behaviour_weight(log_ratio: Tensor, cap: float) -> Tensor:
     return log_ratio.clamp_max(math.log(cap)).exp()
 
 
-def proximal_share(lag: Tensor, done: float) -> Tensor:
-    """Return how far pi_prox lies on the way from pi_behav to the policy that learns, by versions.
+def proximal_share(lag: Tensor) -> Tensor:
+    """Return how far pi_prox lies on the way from pi_behav to the policy that learns, by versions: lag / (lag + 1).
 
-    Versions: v - lag for pi_behav, v for pi_prox, v + done for the policy that learns, so the share is
-    lag / (lag + done). Where all three are one it does not matter, and 0 is returned.
+    pi_behav is of version v - lag, pi_prox of v, and the policy that learns becomes v + 1.
 
     Args:
         lag: (...), versions between behaviour and the start of the update, at least 0.
-        done: share of the update's gradient steps that are done, in [0, 1].
     """
-    return torch.where(lag > 0, lag / (lag + done).clamp_min(1e-9), torch.zeros_like(lag))
+    return lag / (lag + 1.0)
 
 
 def mean_kl(log_ratio: Tensor) -> Tensor:

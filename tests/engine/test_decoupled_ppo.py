@@ -54,8 +54,7 @@ def test_weights_by_hand():
 
 def test_the_line_between_versions_by_hand():
     lag = torch.tensor([0.0, 1.0, 3.0])
-    assert proximal_share(lag, 0.0).tolist() == [0.0, 1.0, 1.0]
-    assert proximal_share(lag, 1.0).tolist() == pytest.approx([0.0, 0.5, 0.75])
+    assert proximal_share(lag).tolist() == pytest.approx([0.0, 0.5, 0.75])
     batch = {
         "advantage": torch.tensor([2.0, 2.0]),
         "proximal_share": torch.tensor([0.75, 0.0]),
@@ -98,17 +97,23 @@ def test_the_objective_by_its_formula():
     assert stats["behavior_kl"] > 0
 
 
-def test_samples_beyond_the_kl_budget_are_not_learned_from():
+def test_samples_beyond_the_kl_budget_count_less():
     policy, decoupled = make(max_kl=0.05)
-    slot, far = rollout(policy), rollout(moved(2, 1.0))
+    slot, far = rollout(policy), rollout(moved(2, 0.2))
     for name in ("actor", "action", "logp"):
         slot[name][:, :2] = far[name][:, :2]
     decoupled._std = STD
     batch, stats = decoupled.prepare(slot)
-    assert stats["kl_dropped"] == pytest.approx(0.25)
-    dropped = (decoupled._order % 8) < 2
-    assert (batch["advantage"][dropped] == 0).all()
-    assert (batch["advantage"][~dropped] != 0).all()
+    _, free = make(max_kl=0.0)
+    free._std = STD
+    plain, _ = free.prepare(slot)
+    trust = batch["advantage"] / plain["advantage"]
+    far = (decoupled._order % 8) < 2
+    assert torch.allclose(trust[~far], torch.ones(60))
+    kl = mean_kl(free._log_ratio)[:2]
+    assert (kl > 0.05).all()
+    assert torch.allclose(trust[far], (0.05 / kl)[decoupled._order[far] % 8], rtol=1e-4)
+    assert stats["kl_trust"] == pytest.approx((6 + float((0.05 / kl).sum())) / 8, rel=1e-4)
 
 
 @pytest.mark.parametrize("graph", [{"prox": "loglinear"}, {"advantages": "vtrace"}, {"prox": "recompute"}])
