@@ -13,6 +13,7 @@ from lagoon.cli.console import Terminal, shown
 from lagoon.cli.lines import longer_line
 from lagoon.cli.lookup import find_skill
 from lagoon.cli.pipeline import Row, Stage, run_stages
+from lagoon.cli.remedies import next_remedy
 from lagoon.cli.verb import Call
 from lagoon.skill import Skill
 
@@ -49,6 +50,8 @@ def next_steps(skill: Skill, rows: Sequence[Row], call: Call) -> list[str]:
     if verdict.startswith("FAIL"):
         lines.append(f"Learning curves:   tensorboard --logdir {shlex.quote(str(skill.train_folder))}")
         lines.append(f"Train longer:      {longer_line(skill, call)}")
+        if (remedy := next_remedy(skill)) is not None:
+            lines.append(f"Or, {remedy.words}:  {remedy.line}")
     elif "evaluate" in done:
         lines.append(f"For the robot:     {skill.bundle_folder}/")
     last = rows[-1].stage if rows else ""

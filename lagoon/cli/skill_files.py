@@ -38,6 +38,15 @@ def reference_of(skill: Skill) -> tuple[Any, RobotSpec]:
     return RobotMotion.load(skill.robot_path), load_robot(skill.robot)
 
 
+def report_of(skill: Skill) -> dict[str, Any]:
+    """Content of retarget.json; nothing where there is none, or it was written by hand."""
+    try:
+        found = json.loads(skill.retarget_path.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    except (OSError, ValueError):
+        return {}
+
+
 def checkpoint_of(skill: Skill) -> Any:
     """The very checkpoint that the training ended with: an older one in its place would be another policy."""
     need("train")

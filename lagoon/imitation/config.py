@@ -193,9 +193,9 @@ class StyleConfig:
 
     share: float = 0.0
     """Share of the reward that is style; the rest is tracking. 0 is off, and builds no discriminator."""
-    hidden: tuple[int, ...] = (128, 64)
+    layers: tuple[int, ...] = (128, 64)
     """Widths of the discriminator's hidden layers."""
-    lr: float = 5e-4
+    pace: float = 5e-4
     """Learning rate of the discriminator."""
     gradient_penalty: float = 5.0
     """Weight of the squared slope at transitions of the reference."""
@@ -212,14 +212,14 @@ class StyleConfig:
         Raises:
             BadInputError: a value cannot work.
         """
-        object.__setattr__(self, "hidden", tuple(int(width) for width in self.hidden))
+        object.__setattr__(self, "layers", tuple(int(width) for width in self.layers))
         _check_share("StyleConfig", "share", self.share)
         for name in ("rows", "steps", "replay"):
             if getattr(self, name) < 1:
                 raise BadSettingError.of(self, name, "1 or more")
-        if self.lr <= 0.0 or self.gradient_penalty < 0.0:
-            name = "lr" if self.lr <= 0.0 else "gradient_penalty"
-            raise BadSettingError.of(self, name, "above 0" if name == "lr" else "0 or more")
+        if self.pace <= 0.0 or self.gradient_penalty < 0.0:
+            name = "pace" if self.pace <= 0.0 else "gradient_penalty"
+            raise BadSettingError.of(self, name, "above 0" if name == "pace" else "0 or more")
 
 
 def _check_share(owner: str, name: str, value: float) -> None:
@@ -300,6 +300,11 @@ class TrainConfig:
     ``ppo.minutes`` set, time is the limit and nothing follows."""
     steady: float = 0.975
     """Share of the robots that must survive, on average over the last two checks, for the training to end then."""
+    give_up: int = 0
+    """Checks without gain, once the schedules have run, after which a policy that is not steady trains no further; 0
+    uses ``settle`` up."""
+    suit: bool = False
+    """Let the motion and the report of its retargeting choose limits, starts and alignment (suited.py)."""
     check_every: float = 0.1
     """Share of the training between two checks with the deterministic policy, from the start pose."""
     check_trials: int = 64

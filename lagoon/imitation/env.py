@@ -23,7 +23,7 @@ from lagoon.imitation.observations import ActorObservation, critic_extras
 from lagoon.imitation.policy_graph import blend_of, filtered
 from lagoon.imitation.randomization import body_features, draw_bodies, draw_sensor_errors, sensed, uniform
 from lagoon.imitation.reference import Reference
-from lagoon.imitation.rewards import effort_penalty
+from lagoon.imitation.rewards import TrackingError, effort_penalty
 from lagoon.imitation.starts import Starts
 from lagoon.imitation.terminations import failed
 from lagoon.motion.robot_motion import RobotMotion
@@ -66,6 +66,7 @@ class TrackingEnv:
         self.robot, self.config, self.num_envs = robot, config, num_envs
         physics = replace(TRAINING, torque_speed=config.task.torque_speed)
         self.backend = backend or MujocoBackend(robot, num_envs, physics, threads=1)
+        self.motion = motion
         self.reference = Reference(motion, robot)
         self.feet = FootKinematics(robot)
         self.action_dim = robot.num_joints
@@ -98,6 +99,8 @@ class TrackingEnv:
             "actor": self.observe.size,
             "critic": self.observe.size + 7 + 3 * len(robot.legs) + body.shape[1] + self.manner.width,
         }
+        self.seen: tuple[TrackingError, Tensor, Tensor] | None = None
+        """Errors, torques asked for (N, J) and joint speeds (N, J) of the last step, before any reset."""
         self._everyone = torch.arange(n)
         self._push_chance = robot.control_dt / config.randomization.push_interval
         self._steps, self._physics_ms = 0, 0.0
@@ -132,6 +135,7 @@ class TrackingEnv:
         reward = earned - effort_penalty(
             action, memory.prev_action, asked, self.torque_limit, task.reward, memory.prev_change
         )
+        self.seen = (error, asked, state.joint_vel)
         memory.prev_action, memory.prev_change = action, action - memory.prev_action
         memory.extras = self.manner.critic_inputs(state)
         terminated = failed(error, task.termination) | diverged

@@ -63,8 +63,8 @@ class Style:
         width = self.real.shape[1]
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.network = mlp((width, *config.hidden, 1), "elu")
-        self._optimizer = torch.optim.Adam(self.network.parameters(), lr=config.lr, weight_decay=1e-4)
+            self.network = mlp((width, *config.layers, 1), "elu")
+        self._optimizer = torch.optim.Adam(self.network.parameters(), lr=config.pace, weight_decay=1e-4)
         self._last = torch.zeros(num_envs, width // 2)
         self._fresh: list[Tensor] = []
         self._replay = torch.zeros(0, width)

@@ -21,6 +21,7 @@ from lagoon.engine.run import run
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
+from lagoon.imitation.trouble import Watch, stalled, told
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_to_matrix
 from lagoon.paths import append_line, write_text
@@ -45,6 +46,8 @@ class Check:
     """Root mean square joint error while on the reference [rad]."""
     falls_at: tuple[float, ...]
     """Times at which robots fell, ascending [s]."""
+    reasons: tuple[str, ...] = ()
+    """In which stretch of the motion they fell and what was in the way, in words, the worst first."""
 
 
 @torch.no_grad()
@@ -54,11 +57,15 @@ def check(policy: GaussianActorCritic, env: TrackingEnv) -> Check:
     alive = torch.ones(env.num_envs, dtype=torch.bool)
     fell = torch.full((env.num_envs,), torch.inf)
     errors = []
+    speeds = torch.tensor(env.robot.joint_vel_limit, dtype=torch.float32)
+    watch = Watch(env.torque_limit, speeds, env.config.task.termination, env.robot.control_dt)
     for step in range(env.last_step):
         action = policy.actor(policy.normalizer["actor"](obs["actor"]))
         result = env.step(action)
         obs = result.obs
         fell[alive & result.terminated] = (step + 1) * env.robot.control_dt
+        assert env.seen is not None
+        watch.see(step + 1, alive & result.terminated, *env.seen)
         alive &= ~result.terminated
         errors.append(result.metrics["joint_error"])
         if not alive.any():
@@ -69,6 +76,7 @@ def check(policy: GaussianActorCritic, env: TrackingEnv) -> Check:
         length=(reached / env.last_step).mean().item(),
         joint_error=float(np.mean(errors)),
         falls_at=tuple(round(value, 2) for value in fell[~alive].sort().values.tolist()),
+        reasons=told(watch.falls, env.motion),
     )
 
 
@@ -84,6 +92,8 @@ class _Checks:
     next_at: float = 0.0
     """Share of ``steps`` at which the next check is due."""
     survivals: list[float] = field(default_factory=list)
+    settling: int = 0
+    """Checks since the schedules have run."""
     words: str = "no check yet"
 
     def on_iteration(self, info: IterationInfo, policy: GaussianActorCritic) -> bool:
@@ -99,8 +109,20 @@ class _Checks:
         append_line(self.folder / "checks.jsonl", json.dumps(line))
         self.words = f"{found.survival:.0%} survive, joint error {found.joint_error:.3f} rad"
         self.survivals.append(found.survival)
+        if done < 1.0:
+            return False
+        self.settling += 1
         latest = self.survivals[-2:]
-        return done >= 1.0 and sum(latest) / len(latest) >= self.config.steady
+        if sum(latest) / len(latest) >= self.config.steady:
+            return True
+        if (
+            self.config.give_up
+            and self.settling >= self.config.give_up
+            and stalled(self.survivals, self.config.give_up)
+        ):
+            self.words += "; it gets no better"
+            return True
+        return False
 
 
 def train(

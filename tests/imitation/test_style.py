@@ -15,7 +15,7 @@ from lagoon.imitation.rotations import quat_mul, quat_rotate
 from lagoon.imitation.style import Style, style_reward
 from lagoon.sim.backend import SimState
 
-CONFIG = StyleConfig(share=0.5, rows=64, steps=8, hidden=(32, 16), lr=2e-3)
+CONFIG = StyleConfig(share=0.5, rows=64, steps=8, layers=(32, 16), pace=2e-3)
 
 
 @pytest.fixture
