@@ -28,6 +28,10 @@ def test_default_model_was_trained_on_no_restricted_clip():
     assert not [name for name in details["licenses"] if "NC" in name or "SA" in name.replace("NSA", "")]
 
 
+def test_the_default_model_has_a_network_that_compares_words_and_motions():
+    assert load_model("default").matcher is not None
+
+
 def test_unknown_model_lists_the_known_ones():
     with pytest.raises(
         BadInputError, match=r"'nonsense' is not known\. Known: default, text2motion-parts, text2motion-small"
