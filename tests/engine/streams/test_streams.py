@@ -4,10 +4,10 @@ import multiprocessing
 import pickle
 import time
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import pytest
 import torch
+from orphans import orphaned_memory
 
 from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.streams.base import Actions
@@ -192,7 +192,7 @@ def echo(samples, inference, consumer, bell):
 
 
 def test_two_processes_share_memory_without_a_name_for_it(tmp_path):
-    before = set(Path("/dev/shm").glob("*")) if Path("/dev/shm").exists() else set()
+    before = orphaned_memory()
     consumer, bell = Doorbell(), Doorbell()
     samples = ShmSampleStream(SCHEMA, consumer=consumer)
     inference = ShmInferenceStream(1, 6, 3, 2, servers=[bell])
@@ -206,6 +206,6 @@ def test_two_processes_share_memory_without_a_name_for_it(tmp_path):
     answer = inference.response(0)
     assert answer is not None and torch.equal(answer.action, ACTIONS.action)
     child.join()
-    assert set(Path("/dev/shm").glob("*")) <= before
+    assert orphaned_memory() <= before
     copy = pickle.loads(pickle.dumps(samples.__getstate__()["_block"]))
     assert torch.equal(copy.memory, samples._block.memory)
