@@ -6,6 +6,7 @@ elsewhere (a log file or a CI job), so that no control codes end up in files.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ from rich.text import Text
 from lagoon.cli.pipeline import Row
 from lagoon.progress import Progress
 
+FILE_WIDTH = 160
+"""Columns where the output is no terminal: a path in a table stays whole, so that it can be found and copied."""
 _PLAIN_EVERY = 15.0
 """Time between two plain progress lines [s]."""
 
@@ -40,6 +43,8 @@ class Terminal:
     def __init__(self, console: Console | None = None) -> None:
         """Args: console: for tests; standard output otherwise."""
         self.console = console or Console(highlight=False)
+        if console is None and not self.console.is_terminal and "COLUMNS" not in os.environ:
+            self.console.width = FILE_WIDTH
 
     def say(self, text: str) -> None:
         """Print text; long lines are folded by the terminal, not by us, so that paths can be copied."""

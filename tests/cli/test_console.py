@@ -2,6 +2,7 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.table import Table
 
 from lagoon.cli import console
 from lagoon.cli.console import Remaining, Terminal, duration, plain, shown
@@ -79,3 +80,11 @@ def test_a_command_is_shown_on_one_short_line() -> None:
     assert shown("wave\n hello") == "wave hello"
     assert shown("x" * 100) == "x" * 59 + "…"
     assert plain("a\nb").plain == "a\nb"
+
+
+def test_a_path_in_a_table_stays_whole_where_the_output_is_a_file(monkeypatch, capsys):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    path, table = "skills/wave-hello-b84e317c", Table()
+    table.add_row("wave hello", "PASS: 124 of 128 trials survive " * 2, path)
+    Terminal().console.print(table)
+    assert path in capsys.readouterr().out
