@@ -77,15 +77,4 @@ class DecoupledPPO(PPO):
     def _targets(self, estimates: Estimates) -> tuple[Tensor, Tensor]:
         if self._graph.advantages != "vtrace":
             return super()._targets(estimates)
-        trajectory, config = estimates.trajectory, self.config
-        return vtrace(
-            self._log_ratio,
-            trajectory["reward"] * config.reward_factor,
-            estimates.value,
-            estimates.last_value,
-            estimates.final_value,
-            trajectory["terminated"],
-            trajectory["truncated"],
-            config.gamma,
-            config.lam,
-        )
+        return vtrace(self._log_ratio, *estimates.evidence(self.config))

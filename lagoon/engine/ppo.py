@@ -125,6 +125,19 @@ class Estimates(NamedTuple):
     final_value: Tensor
     """[T, B], of the true last observation where an episode was truncated."""
 
+    def evidence(self, config: PPOConfig) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, float, float]:
+        """Return what every estimator of advantages asks for, in the order in which all of them take it."""
+        return (
+            self.trajectory["reward"] * config.reward_factor,
+            self.value,
+            self.last_value,
+            self.final_value,
+            self.trajectory["terminated"],
+            self.trajectory["truncated"],
+            config.gamma,
+            config.lam,
+        )
+
 
 class PPO:
     """PPO with an asymmetric critic, a scheduled noise and a learning rate steered by the KL divergence."""
@@ -217,17 +230,7 @@ class PPO:
 
     def _targets(self, estimates: Estimates) -> tuple[Tensor, Tensor]:
         """Return advantages and value targets [T, B]."""
-        trajectory, config = estimates.trajectory, self.config
-        return generalized_advantages(
-            trajectory["reward"] * config.reward_factor,
-            estimates.value,
-            estimates.last_value,
-            estimates.final_value,
-            trajectory["terminated"],
-            trajectory["truncated"],
-            config.gamma,
-            config.lam,
-        )
+        return generalized_advantages(*estimates.evidence(self.config))
 
     def gradients(self, minibatch: Batch, std: float) -> None:
         """Write the gradient of the loss on a minibatch, and ``STATS``, into the flat buffer."""
