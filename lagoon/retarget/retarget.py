@@ -116,10 +116,9 @@ def _at_speed(
     off_feet = np.zeros(len(timeline.targets.contact), bool)
     off_feet[start : start + body.num_frames] = carried_by_the_body(body)
 
-    def solve() -> tuple[RobotMotion, RetargetReport, set[tuple[str, str]]]:
-        qpos = ik.solve(timeline.targets, timeline.first, smoothing, progress)
-        touches = {(a, b) for _, a, b in self_collisions(robot, qpos)} if config.keep_apart else set()
-        qpos = settle_on_floor(kin, qpos, timeline.targets.contact, max(smoothing, 2.0))
+    def solve() -> tuple[RobotMotion, RetargetReport, Array]:
+        solved = ik.solve(timeline.targets, timeline.first, smoothing, progress)
+        qpos = settle_on_floor(kin, solved, timeline.targets.contact, max(smoothing, 2.0))
         qpos = stand_exactly(qpos, timeline.first, timeline.last, timeline.hold, fps)
         motion = RobotMotion(
             fps=fps,
@@ -133,16 +132,17 @@ def _at_speed(
             segment_starts=timeline.starts,
         )
         report = measure(motion, robot, timeline.targets, supports.name, supports.reason, off_feet, speed)
-        return motion, report, touches
+        return motion, report, solved
 
-    motion, report, touches = solve()
+    motion, report, solved = solve()
     apart = set[tuple[str, str]]()
-    for _ in range(TOUCH_ROUNDS):
+    for _ in range(TOUCH_ROUNDS if config.keep_apart else 0):
+        touches = {(a, b) for _, a, b in self_collisions(robot, solved)} if report.self_collisions else set()
         if touches <= apart:
             break
         apart |= touches
         ik.keep_apart(apart)
-        other, other_report, touches = solve()
+        other, other_report, solved = solve()
         if _is_worth_it(other_report, report):
             motion, report = other, other_report
     return motion, report
