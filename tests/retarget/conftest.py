@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.kinematics import Kinematics
+from lagoon.retarget.quality import measure
 from lagoon.retarget.retarget import retarget
 from lagoon.robot import load_robot
 
@@ -179,3 +181,19 @@ def retargeted(go2):
         return cache[key]
 
     return get
+
+
+@pytest.fixture
+def still_report(go2):
+    """Measures of a robot that stands still for 20 frames."""
+    frames = 20
+    still = RobotMotion(
+        fps=50.0,
+        robot="go2",
+        joint_names=go2.joint_names,
+        root_pos_w=np.tile([0.0, 0.0, go2.default_root_height], (frames, 1)),
+        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
+        joint_pos=np.tile(go2.default_joint_pos, (frames, 1)),
+        foot_contact=np.ones((frames, 4), bool),
+    )
+    return measure(still, go2)

@@ -2,27 +2,14 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from lagoon.motion.robot_motion import RobotMotion
-from lagoon.retarget.quality import measure
 from lagoon.retarget.retarget import BALANCED, _is_worth_it
 
 
 @pytest.fixture
-def touching(go2):
-    frames = 20
-    still = RobotMotion(
-        fps=50.0,
-        robot="go2",
-        joint_names=go2.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, go2.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(go2.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), bool),
-    )
-    return replace(measure(still, go2), self_collisions=62, pressure_max=0.008)
+def touching(still_report):
+    return replace(still_report, self_collisions=62, pressure_max=0.008)
 
 
 @pytest.mark.parametrize(
