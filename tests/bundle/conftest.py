@@ -7,9 +7,9 @@ import pytest
 
 from lagoon.bundle import load
 from lagoon.bundle.playback import write_playback
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_from_axis_angle
 from lagoon.robot import load_robot
+from tests.robot_motions import still
 
 
 @pytest.fixture(scope="session")
@@ -24,14 +24,11 @@ def motion(robot):
     sway = 0.1 * np.sin(phase)
     joints = np.tile(robot.default_joint_pos, (frames, 1))
     joints[:, robot.joint_ids(["FL_thigh_joint", "FR_thigh_joint"])] += sway[:, None]
-    return RobotMotion(
-        fps=50.0,
-        robot="go2",
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
+    return still(
+        robot,
+        frames,
         root_quat_w=quat_from_axis_angle(np.array([0.0, 1.0, 0.0]), sway),
         joint_pos=joints,
-        foot_contact=np.ones((frames, 4), dtype=bool),
         segment_names=("lead_in", "motion"),
         segment_starts=(0, 20),
     )

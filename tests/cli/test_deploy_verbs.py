@@ -11,23 +11,15 @@ from lagoon.bundle.playback import write_playback
 from lagoon.cli import __main__ as cli
 from lagoon.deploy import check
 from lagoon.deploy.check_report import digest_of
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.robot import load_robot
+from tests.robot_motions import still
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Half a second of standing."""
-    robot, frames = load_robot("go2"), 25
-    motion = RobotMotion(
-        fps=50.0,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), dtype=bool),
-    )
+    robot = load_robot("go2")
+    motion = still(robot, 25)
     folder = tmp_path_factory.mktemp("skill") / "bundle"
     write_playback(folder, robot, motion, "stand still")
     return folder
@@ -251,19 +243,9 @@ def second(made, tmp_path):
     """Another skill, of another name: the same bundle written again."""
     from lagoon.bundle import load
     from lagoon.bundle.playback import write_playback
-    from lagoon.motion.robot_motion import RobotMotion
 
     robot, first = load_robot("go2"), load(made)
-    frames = first.num_steps
-    motion = RobotMotion(
-        fps=50.0,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), dtype=bool),
-    )
+    motion = still(robot, first.num_steps)
     folder = tmp_path / "second" / "bundle"
     folder.parent.mkdir()
     write_playback(folder, robot, motion, "stand again")

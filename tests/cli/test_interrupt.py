@@ -8,12 +8,11 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.robot import load_robot
 from lagoon.skill import Skill
+from tests.robot_motions import still
 
 SMALL = (
     "train.ppo.num_envs=8",
@@ -26,18 +25,9 @@ SMALL = (
 
 @pytest.fixture
 def skill(tmp_path: Path) -> Skill:
-    robot, frames = load_robot("go2"), 40
     skill = Skill.new(tmp_path / "skills", "stand still", "go2")
     skill.save()
-    RobotMotion(
-        fps=50.0,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), dtype=bool),
-    ).save(skill.robot_path)
+    still(load_robot("go2"), 40).save(skill.robot_path)
     return skill
 
 

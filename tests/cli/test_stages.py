@@ -22,24 +22,13 @@ from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.paths import sha256_of
 from lagoon.robot import load_robot
 from lagoon.skill import Skill
+from tests.robot_motions import still
 
 COMMAND = "stand still\n\x85\u2028 挥手 '[b]'"
 
 
 def _reference() -> RobotMotion:
-    robot = load_robot("go2")
-    frames = 60
-    return RobotMotion(
-        fps=50.0,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), dtype=bool),
-        segment_names=("stand", "motion"),
-        segment_starts=(0, 20),
-    )
+    return still(load_robot("go2"), 60, segment_names=("stand", "motion"), segment_starts=(0, 20))
 
 
 @pytest.fixture(scope="module")

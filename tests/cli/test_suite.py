@@ -3,33 +3,22 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from lagoon.bundle.playback import write_playback
 from lagoon.cli import __main__ as cli
 from lagoon.cli import suite
 from lagoon.errors import BadInputError
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.robot import load_robot
 from lagoon.skill import Skill
+from tests.robot_motions import still
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Path:
     """Two seeds of a robot that stands; nothing else."""
-    robot, frames = load_robot("go2"), 40
-    motion = RobotMotion(
-        fps=50.0,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), dtype=bool),
-        segment_names=("stand", "motion"),
-        segment_starts=(0, 20),
-    )
+    robot = load_robot("go2")
+    motion = still(robot, 40, segment_names=("stand", "motion"), segment_starts=(0, 20))
     for seed in (0, 1):
         skill = Skill.new(tmp_path / f"seed{seed}", "stand still", "go2")
         skill.save()

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from lagoon.cli import __main__ as cli
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.robot import load_robot
 from lagoon.skill import Skill
+from tests.robot_motions import still
 
 TINY = (
     "train.ppo.num_envs=8",
@@ -28,18 +28,10 @@ TINY = (
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    skills, robot, frames = tmp_path_factory.mktemp("skills"), load_robot("go2"), 20
+    skills = tmp_path_factory.mktemp("skills")
     skill = Skill.new(skills, "stand still", "go2")
     skill.save()
-    RobotMotion(
-        fps=50.0,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), dtype=bool),
-    ).save(skill.robot_path)
+    still(load_robot("go2"), 20).save(skill.robot_path)
     assert cli.main(["train", "stand still", f"skills_dir={skills}", *TINY, "train.total_steps=64"]) == 0
     assert cli.main(["export", "stand still", f"skills_dir={skills}"]) == 0
     return skills

@@ -7,9 +7,8 @@ import pytest
 
 from lagoon.bundle import load
 from lagoon.bundle.playback import write_playback
-from lagoon.motion.robot_motion import RobotMotion
-from lagoon.motion.rotations import quat_from_yaw
 from lagoon.robot import load_robot
+from tests.robot_motions import still
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -17,14 +16,11 @@ DATA = Path(__file__).parents[1] / "data"
 def standing_motion(robot, joint_pos, yaw=0.0):
     """A level motion; joint_pos (T, J)."""
     frames = len(joint_pos)
-    return RobotMotion(
-        fps=50.0,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
-        root_quat_w=np.tile(quat_from_yaw(yaw), (frames, 1)),
+    return still(
+        robot,
+        frames,
+        yaw,
         joint_pos=joint_pos,
-        foot_contact=np.ones((frames, 4), dtype=bool),
         segment_names=("stand", "motion", "lead_out"),
         segment_starts=(0, frames // 4, 3 * frames // 4),
     )

@@ -1,29 +1,20 @@
 """Reference motions that the imitation tests build themselves."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.robot import load_robot
+from tests.robot_motions import still
 
 ROBOT = load_robot("go2")
 
 
 def stand(frames=60, heading=0.0):
     """The robot stands still on four legs."""
-    half = heading / 2
-    return RobotMotion(
-        fps=50.0,
-        robot="go2",
-        joint_names=ROBOT.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, ROBOT.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([np.cos(half), 0.0, 0.0, np.sin(half)], (frames, 1)),
-        joint_pos=np.tile(ROBOT.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), dtype=bool),
-        segment_names=("stand",),
-        segment_starts=(0,),
-    )
+    return still(ROBOT, frames, heading, segment_names=("stand",), segment_starts=(0,))
 
 
 def crouch(frames=80, depth=0.25):
@@ -34,12 +25,8 @@ def crouch(frames=80, depth=0.25):
     thigh, knee = joint_pos[:, 1], joint_pos[:, 1] + joint_pos[:, 2]
     leg = ROBOT.legs[0]
     height = leg.thigh_length * np.cos(thigh) - leg.foot_offset[2] * np.cos(knee) + leg.foot_offset[0] * np.sin(knee)
-    return RobotMotion(
-        **{
-            **{name: getattr(base, name) for name in base.__dataclass_fields__},
-            "joint_pos": joint_pos,
-            "root_pos_w": np.stack([0 * bend, 0 * bend, height + ROBOT.foot_radius], axis=-1),
-        }
+    return replace(
+        base, joint_pos=joint_pos, root_pos_w=np.stack([0 * bend, 0 * bend, height + ROBOT.foot_radius], axis=-1)
     )
 
 

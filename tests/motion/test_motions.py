@@ -3,6 +3,7 @@
 import pickle
 import shutil
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -199,14 +200,7 @@ def test_angular_velocity_is_in_the_base_frame():
     from lagoon.motion.rotations import quat_mul
 
     motion = spinning_robot(frames=3)
-    upright = RobotMotion(
-        **{
-            **{n: getattr(motion, n) for n in motion.__dataclass_fields__},
-            "root_quat_w": quat_mul(yaw, pitched),
-            "segment_names": ("m",),
-            "segment_starts": (0,),
-        }
-    )
+    upright = replace(motion, root_quat_w=quat_mul(yaw, pitched), segment_names=("m",), segment_starts=(0,))
     # Turning about world Z is turning about base X when base X points up.
     assert np.allclose(velocity(upright).root_ang_vel_b, [0.5, 0, 0], atol=1e-9)
 

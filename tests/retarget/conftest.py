@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from lagoon.motion.human_motion import HumanMotion
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.kinematics import Kinematics
 from lagoon.retarget.quality import measure
 from lagoon.retarget.retarget import retarget
 from lagoon.robot import load_robot
+from tests.robot_motions import still
 
 FPS = 20.0
 STANDING = {
@@ -186,14 +186,4 @@ def retargeted(go2):
 @pytest.fixture
 def still_report(go2):
     """Measures of a robot that stands still for 20 frames."""
-    frames = 20
-    still = RobotMotion(
-        fps=50.0,
-        robot="go2",
-        joint_names=go2.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, go2.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(go2.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), bool),
-    )
-    return measure(still, go2)
+    return measure(still(go2, 20), go2)

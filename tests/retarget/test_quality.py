@@ -6,23 +6,14 @@ import json
 import numpy as np
 import pytest
 
-from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_from_yaw
 from lagoon.retarget.quality import foot_slide, measure
+from tests.robot_motions import still
 
 
-@pytest.fixture
-def still(go2):
-    frames = 40
-    return RobotMotion(
-        fps=50.0,
-        robot="go2",
-        joint_names=go2.joint_names,
-        root_pos_w=np.tile([0.0, 0.0, go2.default_root_height], (frames, 1)),
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
-        joint_pos=np.tile(go2.default_joint_pos, (frames, 1)),
-        foot_contact=np.ones((frames, 4), bool),
-    )
+@pytest.fixture(name="still")
+def _still(go2):
+    return still(go2, 40)
 
 
 def test_standing_still_is_perfect(still, go2):

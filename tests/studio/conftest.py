@@ -5,6 +5,7 @@ from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.robot import RobotSpec, load_robot
+from tests.robot_motions import still
 
 # A person who stands, joint by joint [m]: forward, left, up.
 STANDING = {
@@ -44,16 +45,13 @@ def leg_lift(robot: RobotSpec, seconds: float = 3.0, fps: float = 50.0, lift: fl
     up = np.clip(1.0 - np.abs(share - 0.5) * 6.0, 0.0, 1.0)
     joints = np.tile(robot.default_joint_pos, (frames, 1))
     joints[:, robot.joint_names.index("FL_calf_joint")] -= lift * up
-    root = np.tile([0.0, 0.0, robot.default_root_height], (frames, 1))
     contact = np.ones((frames, len(robot.foot_names)), bool)
     contact[:, 0] = up == 0
     third = frames // 3
-    return RobotMotion(
+    return still(
+        robot,
+        frames,
         fps=fps,
-        robot=robot.name,
-        joint_names=robot.joint_names,
-        root_pos_w=root,
-        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
         joint_pos=joints,
         foot_contact=contact,
         segment_names=("stand", "motion", "lead_out"),

@@ -4,6 +4,7 @@ import pytest
 from lagoon.errors import BadInputError
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.studio.play_session import MOST_BEHIND, PlaySession
+from tests.robot_motions import still
 
 
 class HoldReference:
@@ -100,15 +101,7 @@ def test_shown_poses_move_evenly_between_ticks(human, go2) -> None:
     frames = 101
     root = np.zeros((frames, 3))
     root[:, 0], root[:, 2] = np.linspace(0.0, 1.0, frames), 0.3
-    walk = RobotMotion(
-        50.0,
-        "go2",
-        go2.joint_names,
-        root,
-        np.tile([1.0, 0, 0, 0], (frames, 1)),
-        np.tile(go2.default_joint_pos, (frames, 1)),
-        np.ones((frames, 4), bool),
-    )
+    walk = still(go2, frames, root_pos_w=root)
     session = PlaySession(human, walk, None, go2)
     shown = []
     for _ in range(30):
