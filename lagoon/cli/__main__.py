@@ -27,6 +27,7 @@ VERBS = (
     "train",
     "export",
     "evaluate",
+    "together",
     "suite",
     "preview",
     "convert",

@@ -123,6 +123,18 @@ class TrainVerb(OldSkill):
 
 
 @dataclass(frozen=True)
+class TogetherVerb(OldSkill):
+    """Settings of ``lagoon together``."""
+
+    train: TrainConfig = field(default_factory=TrainConfig)
+    """Robot motions to one policy."""
+    evaluate: EvaluateConfig = field(default_factory=EvaluateConfig)
+    """Randomized trials of each skill's bundle."""
+    preview: PreviewConfig = field(default_factory=PreviewConfig)
+    """Page and video of each skill."""
+
+
+@dataclass(frozen=True)
 class ExportVerb(OldSkill):
     """Settings of ``lagoon export``: what to export is fixed by the training."""
 

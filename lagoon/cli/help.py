@@ -91,6 +91,8 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
         mine = [*COMMON, *extra.get(verb.name, [])]
         return tuple(flag for flag in mine if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
     runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert", "deploy check")
+    if verb.name == "together":
+        return ("--help", "--cfg", "--again")
     if verb.name == "retarget":
         return ("--help", "--cfg", "--again", "--fix")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")

@@ -56,8 +56,8 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
     def plan(skill: Skill) -> Plan:
         inputs = _model_checksums(config) | {"command": skill.command}
         if config.appraised:
-            inputs |= _robot_checksums(skill)
-        return Plan(_settings("generate", config), seed, inputs, _defaults("generate", config))
+            inputs |= robot_checksums(skill)
+        return Plan(settings_of("generate", config), seed, inputs, defaults_of("generate", config))
 
     def run(task: Task) -> Outcome:
         need("text2motion")
@@ -81,8 +81,8 @@ def retarget_stage(config: RetargetConfig, seed: int) -> Stage:
     """human.npz to robot.npz and retarget.json."""
 
     def plan(skill: Skill) -> Plan:
-        inputs = skill.checksums([skill.human_path]) | _robot_checksums(skill)
-        return Plan(_settings("retarget", config), seed, inputs, _defaults("retarget", config))
+        inputs = skill.checksums([skill.human_path]) | robot_checksums(skill)
+        return Plan(settings_of("retarget", config), seed, inputs, defaults_of("retarget", config))
 
     def run(task: Task) -> Outcome:
         need("retarget")
@@ -103,8 +103,8 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
     """robot.npz to a checkpoint in train/."""
 
     def plan(skill: Skill) -> Plan:
-        inputs = skill.checksums([skill.robot_path]) | _robot_checksums(skill)
-        return Plan(_settings("train", config), seed, inputs, _defaults("train", config))
+        inputs = skill.checksums([skill.robot_path]) | robot_checksums(skill)
+        return Plan(settings_of("train", config), seed, inputs, defaults_of("train", config))
 
     def run(task: Task) -> Outcome:
         need("train")
@@ -112,7 +112,7 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
 
         skill = task.skill
         if skill.train_folder.exists() and not task.resumes:
-            _set_aside(skill.train_folder)
+            set_aside(skill.train_folder)
         first_whole(skill, task.say)
         motion, robot = reference_of(skill)
         chosen = _suited(skill, config, motion, task.say) if config.suit else config
@@ -124,7 +124,7 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
         path = train(motion, robot, chosen, skill.train_folder, seed, task.progress).path
         for line in _reasons(skill.train_folder):
             task.say(f"  {line}")
-        return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), _last_check(skill.train_folder))
+        return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), last_check(skill.train_folder))
 
     return Stage("train", "learning to do it in simulation", plan, run, checkpoint_of, mends=True)
 
@@ -139,9 +139,9 @@ def export_stage() -> Stage:
                 f"The skill {skill.folder} has no finished training (it is {record.state}). "
                 f"Run: {stage_line(skill, 'train')}"
             )
-        check_trained_on(skill, skill.checksums([skill.robot_path]) | _robot_checksums(skill))
+        check_trained_on(skill, skill.checksums([skill.robot_path]) | robot_checksums(skill))
         inputs = skill.checksums([skill.robot_path, *(skill.folder / name for name in record.outputs)])
-        return Plan(record.config, record.seed, inputs | _robot_checksums(skill))
+        return Plan(record.config, record.seed, inputs | robot_checksums(skill))
 
     def run(task: Task) -> Outcome:
         need("train")
@@ -168,8 +168,8 @@ def evaluate_stage(config: EvaluateConfig, seed: int) -> Stage:
     """bundle/ to evaluation.json."""
 
     def plan(skill: Skill) -> Plan:
-        inputs = skill.checksums([skill.robot_path, skill.bundle_folder]) | _robot_checksums(skill)
-        return Plan(_settings("evaluate", config), seed, inputs, _defaults("evaluate", config))
+        inputs = skill.checksums([skill.robot_path, skill.bundle_folder]) | robot_checksums(skill)
+        return Plan(settings_of("evaluate", config), seed, inputs, defaults_of("evaluate", config))
 
     def run(task: Task) -> Outcome:
         need("train")
@@ -194,7 +194,9 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
     def plan(skill: Skill) -> Plan:
         later = (skill.robot_path, skill.bundle_folder, skill.evaluation_path)
         inputs = skill.checksums([skill.human_path, *(path for path in later if path.exists())])
-        return Plan(_settings("preview", config), seed, inputs | _robot_checksums(skill), _defaults("preview", config))
+        return Plan(
+            settings_of("preview", config), seed, inputs | robot_checksums(skill), defaults_of("preview", config)
+        )
 
     def run(task: Task) -> Outcome:
         need("viewer")
@@ -265,7 +267,7 @@ def _demands(skill: Skill) -> dict[str, Any]:
         return {}  # Written by an earlier version, or by hand: the page does without.
 
 
-def _settings(section: str, config: Any) -> dict[str, Any]:
+def settings_of(section: str, config: Any) -> dict[str, Any]:
     """Return a stage's settings as plain data, less those that change nothing in what it writes."""
     plain = {section: to_plain(config)}
     for key in WITHOUT_EFFECT:
@@ -282,12 +284,12 @@ def _settings(section: str, config: Any) -> dict[str, Any]:
     return plain
 
 
-def _defaults(section: str, config: Any) -> dict[str, Any]:
+def defaults_of(section: str, config: Any) -> dict[str, Any]:
     """Return what ``_settings`` gives where nothing was chosen."""
-    return _settings(section, type(config)())
+    return settings_of(section, type(config)())
 
 
-def _robot_checksums(skill: Skill) -> dict[str, str]:
+def robot_checksums(skill: Skill) -> dict[str, str]:
     """The robot's description is an input: other limits make another motion and another policy."""
     model = load_robot(skill.robot).model_path
     return {f"robots/{skill.robot}/{path.name}": sha256_of(path) for path in (model, model.with_name("robot.yaml"))}
@@ -330,7 +332,7 @@ def _reasons(folder: Path) -> list[str]:
     return [str(line) for line in json.loads(lines[-1]).get("reasons", [])] if lines else []
 
 
-def _last_check(folder: Path) -> str:
+def last_check(folder: Path) -> str:
     """What the training's own last look at the noise-free policy found, in words."""
     path = folder / "checks.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -340,7 +342,7 @@ def _last_check(folder: Path) -> str:
     return f"{found['survival']:.0%} survive in training's physics, joint error {found['joint_error']:.3f} rad"
 
 
-def _set_aside(folder: Path) -> None:
+def set_aside(folder: Path) -> None:
     """Keep one earlier training beside the new one: hours of work must not vanish by a changed setting."""
     import shutil
 

@@ -51,6 +51,7 @@ class TrackingEnv:
         seed: int,
         backend: SimBackend | None = None,
         start_share: float | None = None,
+        words: Tensor | None = None,
     ) -> None:
         """Build tables, simulator and random state.
 
@@ -62,6 +63,7 @@ class TrackingEnv:
             seed: every draw follows from it.
             backend: another simulator than MuJoCo on one thread.
             start_share: another share of starts at frame 0 than the task's.
+            words: (W,) what tells this skill from others that the policy learns; see ActorObservation.
         """
         self.robot, self.config, self.num_envs = robot, config, num_envs
         physics = replace(TRAINING, torque_speed=config.task.torque_speed)
@@ -73,7 +75,8 @@ class TrackingEnv:
         self.lower, self.upper = _f32(robot.joint_lower), _f32(robot.joint_upper)
         self.kp, self.kd, self.torque_limit = _f32(robot.kp), _f32(robot.kd), _f32(robot.torque_limit)
         task = config.task
-        self.observe = ActorObservation(self.reference, _f32(robot.default_joint_pos), task.lookahead, task.history)
+        stand = _f32(robot.default_joint_pos)
+        self.observe = ActorObservation(self.reference, stand, task.lookahead, task.history, words)
         self.generator = torch.Generator().manual_seed(seed)
         share = task.start_share if start_share is None else start_share
         self.starts = Starts(self.reference, robot, task, self.generator, share)

@@ -39,6 +39,7 @@ def export(
     command: str,
     target: Path,
     motion_sha256: str = "",
+    words: Tensor | None = None,
 ) -> PolicyBundle:
     """Write a bundle folder whole or not at all.
 
@@ -50,13 +51,14 @@ def export(
         command: the text that was typed.
         target: the bundle folder.
         motion_sha256: checksum of the motion's file, kept in the bundle.
+        words: (W,) of this skill, where one policy learned several; the graph holds them from then on.
 
     Raises:
         CorruptFileError: onnxruntime does not reproduce the torch policy.
         LagoonError: the folder cannot be written.
     """
     motion = resample(motion, 1.0 / robot.control_dt)
-    graph = PolicyGraph(load_policy(checkpoint), motion, robot, config.task).eval()
+    graph = PolicyGraph(load_policy(checkpoint), motion, robot, config.task, words).eval()
     info = BundleInfo.of(
         robot,
         motion,

@@ -34,9 +34,15 @@ class ActorObservation(torch.nn.Module):
     """Rows for the actor. Pure apart from the constant tables it carries."""
 
     default_joint_pos: Tensor
+    words: Tensor
 
     def __init__(
-        self, reference: Reference, default_joint_pos: Tensor, lookahead: tuple[int, ...], history: int
+        self,
+        reference: Reference,
+        default_joint_pos: Tensor,
+        lookahead: tuple[int, ...],
+        history: int,
+        words: Tensor | None = None,
     ) -> None:
         """Fix the tables and the layout.
 
@@ -45,16 +51,19 @@ class ActorObservation(torch.nn.Module):
             default_joint_pos: (J,) the stand [rad].
             lookahead: reference frames ahead of now to show.
             history: past frames kept in the state.
+            words: (W,) what tells this skill from others that the same network learns; None for one skill alone.
         """
         super().__init__()
         self.reference = reference
         self.lookahead, self.history = tuple(lookahead), history
         self.register_buffer("default_joint_pos", default_joint_pos.float())
+        self.register_buffer("words", torch.zeros(0) if words is None else words.float())
         joints = len(default_joint_pos)
         self.frame_size = 3 * joints + 3
         self.state_size = 2 + history * self.frame_size
-        # gravity, gyro, joints, velocities, action; orientation error; window; history; phase.
-        self.size = 6 + 3 * joints + 3 + len(lookahead) * (joints + 3) + 3 + history * self.frame_size + 6
+        # gravity, gyro, joints, velocities, action; orientation error; window; history; phase; words.
+        window = len(lookahead) * (joints + 3)
+        self.size = 6 + 3 * joints + 3 + window + 3 + history * self.frame_size + 6 + len(self.words)
 
     def frame(self, joint_pos: Tensor, joint_vel: Tensor, imu_quat: Tensor, prev_action: Tensor) -> Tensor:
         """(N, frame_size) what is remembered of one control step."""
@@ -118,6 +127,8 @@ class ActorObservation(torch.nn.Module):
         parts += [ref.root_ang_vel[now] * ANG_VEL_SCALE, state[..., 2:]]
         phase = (torch.pi * step.to(joint_pos.dtype) / ref.num_frames).unsqueeze(-1)
         parts += [f(k * phase) for k in (1, 3, 8) for f in (torch.sin, torch.cos)]
+        if len(self.words):
+            parts += [self.words.expand(joint_pos.shape[0], -1)]
         return torch.cat(parts, dim=-1)
 
 

@@ -41,11 +41,18 @@ class PolicyGraph(torch.nn.Module):
     lower: Tensor
     upper: Tensor
 
-    def __init__(self, policy: GaussianActorCritic, motion: RobotMotion, robot: RobotSpec, task: TaskConfig) -> None:
-        """Put the trained actor behind the observation it was trained on."""
+    def __init__(
+        self,
+        policy: GaussianActorCritic,
+        motion: RobotMotion,
+        robot: RobotSpec,
+        task: TaskConfig,
+        words: Tensor | None = None,
+    ) -> None:
+        """Put the trained actor behind the observation it was trained on; ``words`` are those of this skill, if any."""
         super().__init__()
         default = torch.tensor(robot.default_joint_pos, dtype=torch.float32)
-        self.observe = ActorObservation(Reference(motion, robot), default, task.lookahead, task.history)
+        self.observe = ActorObservation(Reference(motion, robot), default, task.lookahead, task.history, words)
         self.normalizer, self.actor = policy.normalizer["actor"], policy.actor
         self.action_scale, self.action_clip = task.action_scale, task.action_clip
         self.blend = blend_of(task.target_cutoff, robot.control_dt)

@@ -1,12 +1,13 @@
-"""Training one skill: environment plus engine, with checks by the policy that will be exported.
+"""Training one skill, or several with one policy: environment plus engine, checked by the policy that will be exported.
 
-What enters: a RobotMotion, settings, a folder. What leaves: a checkpoint; ``checks.jsonl`` beside the
+What enters: a RobotMotion or more, settings, a folder. What leaves: a checkpoint; ``checks.jsonl`` beside the
 metrics says how the noise-free policy did from the start pose on the way there.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from lagoon.engine.checkpoint import Checkpoint, latest_checkpoint, load_checkpo
 from lagoon.engine.hooks import IterationInfo
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.run import run
+from lagoon.engine.session import MakeEnv
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
+from lagoon.imitation.together import Learned, MakeTogetherEnv
 from lagoon.imitation.trouble import Watch, stalled, told
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_to_matrix
@@ -84,7 +87,8 @@ def check(policy: GaussianActorCritic, env: TrackingEnv) -> Check:
 class _Checks:
     """Checks the policy now and then, writes what it found, tells the progress line, and says when it is enough."""
 
-    env: TrackingEnv
+    envs: tuple[TrackingEnv, ...]
+    """One for each skill that is learned."""
     config: TrainConfig
     steps: int
     """Steps over which the schedules run."""
@@ -103,11 +107,16 @@ class _Checks:
             return False
         every = self.config.check_every
         self.next_at = min(done + every, 1.0) if done < 1.0 else done + SETTLING_CHECKS * every
-        self.env.set_progress(info.fraction)
-        found = check(policy, self.env)
-        line = {"steps": info.steps, "fraction": info.fraction, "ramp": self.env.ramp, **asdict(found)}
+        for env in self.envs:
+            env.set_progress(info.fraction)
+        each = [check(policy, env) for env in self.envs]
+        found = min(each, key=lambda one: one.survival)
+        line = {"steps": info.steps, "fraction": info.fraction, "ramp": self.envs[0].ramp, **asdict(found)}
+        if len(each) > 1:
+            line["each"] = [one.survival for one in each]
         append_line(self.folder / "checks.jsonl", json.dumps(line))
-        self.words = f"{found.survival:.0%} survive, joint error {found.joint_error:.3f} rad"
+        least = " or more of each skill" if len(each) > 1 else ""
+        self.words = f"{found.survival:.0%}{least} survive, joint error {found.joint_error:.3f} rad"
         self.survivals.append(found.survival)
         if done < 1.0:
             return False
@@ -152,24 +161,62 @@ def train(
         CorruptFileError: the folder's checkpoints are all damaged.
         KeyboardInterrupt: after a checkpoint was written.
     """
-    progress = progress or silent
+    make = MakeTrackingEnv(motion, robot, config)
+    return _learn(make, (Learned(motion),), budget(motion, config), robot, config, folder, seed, progress or silent)
+
+
+def train_together(
+    skills: Sequence[Learned],
+    robot: RobotSpec,
+    config: TrainConfig,
+    folder: Path,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Checkpoint:
+    """Learn to imitate several motions with one policy, which is told by words which one; else as ``train``.
+
+    The steps are those that the skills would get one by one, together. It ends when the worst of them is steady.
+
+    Raises:
+        BadInputError: fewer than two skills, words that do not tell them apart, or as ``train``.
+        CorruptFileError: the folder's checkpoints are all damaged.
+        KeyboardInterrupt: after a checkpoint was written.
+    """
+    make = MakeTogetherEnv(tuple(skills), robot, config)
+    total = sum(budget(skill.motion, config) for skill in skills)
+    return _learn(make, make.skills, total, robot, config, folder, seed, progress or silent)
+
+
+def _learn(
+    make: MakeEnv,
+    skills: Sequence[Learned],
+    total: int,
+    robot: RobotSpec,
+    config: TrainConfig,
+    folder: Path,
+    seed: int,
+    progress: Progress,
+) -> Checkpoint:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
-    total = budget(motion, config)
     ppo = replace(config.ppo, total_steps=total, settle_steps=config.ppo.settle_steps or round(config.settle * total))
-    env = TrackingEnv(motion, robot, config, config.check_trials, seed + 7919, start_share=1.0)
-    checks = _Checks(env, config, total, folder)
+    trials = config.check_trials
+    envs = tuple(
+        TrackingEnv(one.motion, robot, config, trials, seed + 7919, start_share=1.0, words=one.told) for one in skills
+    )
+    checks = _Checks(envs, config, total, folder)
 
     def tell(fraction: float, message: str = "") -> None:
         progress(fraction, f"{message}; {checks.words}" if message else checks.words)
 
     try:
-        path = run(MakeTrackingEnv(motion, robot, config), ppo, folder, seed, checks, tell)
+        path = run(make, ppo, folder, seed, checks, tell)
         progress(1.0, checks.words)
         return load_checkpoint(path)
     finally:
-        env.close()
+        for env in envs:
+            env.close()
         torch.set_num_threads(threads)
 
 
