@@ -17,6 +17,8 @@ Array = NDArray[np.float64]
 
 HOLD_BLEND = 0.2
 """Time over which the solved motion is led into the exact stand [s]."""
+DEEP = 0.002
+"""Nothing may be deeper in the floor than this at the end [m]."""
 TOUCH = 0.03
 """A foot farther above the floor than this carries nothing [m]."""
 
@@ -48,6 +50,16 @@ def settle_on_floor(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], si
     settled = qpos.copy()
     settled[:, 2] += lift
     return settled
+
+
+def keep_above(kin: Kinematics, qpos: Array) -> Array:
+    """Raise the frames (T, nq) that the way into the exact stand led through the floor; others stay as they are."""
+    below = -np.array([kin.clearances(row).min() for row in qpos])
+    if below.max() < DEEP:
+        return qpos
+    raised = qpos.copy()
+    raised[:, 2] += np.where(below > DEEP, below, 0.0)
+    return raised
 
 
 def stand_exactly(qpos: Array, first: Array, last: Array, hold: tuple[int, int], fps: float) -> Array:

@@ -41,6 +41,12 @@ CLEARANCE = 0.02
 """Distance kept between shapes that would touch [m]; the smoothing after it takes some of it."""
 NEAR = 0.05
 """Shapes farther apart than this are left alone [m]."""
+CAUGHT = 0.03
+"""A foot that carries and stays farther from its place than this [m] may be on the wrong branch."""
+AT_LIMIT = 0.005
+"""A joint nearer than this to the end of its range is at it [rad]."""
+FREEING = 60
+"""Most quadratic programmes that free a leg."""
 REGULARISER_SIGMA = 3.0
 """Smoothing of the previous pass before it pulls [control periods]."""
 
@@ -124,8 +130,29 @@ class WholeBodyIK:
                 centre = solved[t - 1][joints] if t else start[joints]
                 begin[joints] = np.clip(begin[joints], centre - self._travel.max_step, centre + self._travel.max_step)
             solved[t] = self._frame(targets, t, begin, com[t], rest, weight, config.iterations)
+            if guide is None and (caught := self._caught(targets, t, solved[t])).any():
+                solved[t] = self._freed(targets, t, solved[t], com[t], caught)
             self._travel.previous = solved[t][joints]
         return solved
+
+    def _caught(self, targets: Targets, t: int, qpos: Array) -> NDArray[np.bool_]:
+        """(F,) legs whose foot carries but is far from its place, with a joint at its limit: the wrong branch."""
+        off = np.linalg.norm(self.kin.feet(qpos) - targets.foot_w[t], axis=1) > CAUGHT
+        if not (off & (targets.grip[t] > FIRM)).any():
+            return np.zeros(len(off), bool)
+        robot, joints = self.kin.robot, qpos[self.kin.address.joint_qpos]
+        room = np.minimum(joints - robot.joint_lower, robot.joint_upper - joints) - self.config.limit_margin
+        return off & (targets.grip[t] > FIRM) & (room[self.kin.leg_joints] < AT_LIMIT).any(axis=1)
+
+    def _freed(self, targets: Targets, t: int, qpos: Array, com: Array, caught: NDArray[np.bool_]) -> Array:
+        """Frame ``t`` solved again with the legs that are caught at rest, however far that is; the nearer one."""
+        begin = qpos.copy()
+        begin[self.kin.address.joint_qpos[self.kin.leg_joints[caught]]] = targets.rest[t][self.kin.leg_joints[caught]]
+        self._travel.previous = None
+        other = self._frame(targets, t, begin, com, targets.rest[t], float(targets.pull[t]), FREEING)
+        firm = targets.grip[t] > FIRM
+        miss = [np.linalg.norm(self.kin.feet(q) - targets.foot_w[t], axis=1)[firm].max() for q in (qpos, other)]
+        return other if miss[1] < 0.5 * miss[0] else qpos
 
     def _frame(
         self, targets: Targets, t: int, begin: Array, com: Array, rest: Array, posture: float, iterations: int

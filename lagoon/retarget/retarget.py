@@ -21,7 +21,7 @@ from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import detect
 from lagoon.retarget.demands import carried_by_the_body
 from lagoon.retarget.fix import Changes, find
-from lagoon.retarget.ground import settle_on_floor, stand_exactly, touching
+from lagoon.retarget.ground import keep_above, settle_on_floor, stand_exactly, touching
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.lead import add_lead
@@ -119,7 +119,7 @@ def _at_speed(
     def solve() -> tuple[RobotMotion, RetargetReport, Array]:
         solved = ik.solve(timeline.targets, timeline.first, smoothing, progress)
         qpos = settle_on_floor(kin, solved, timeline.targets.contact, max(smoothing, 2.0))
-        qpos = stand_exactly(qpos, timeline.first, timeline.last, timeline.hold, fps)
+        qpos = keep_above(kin, stand_exactly(qpos, timeline.first, timeline.last, timeline.hold, fps))
         motion = RobotMotion(
             fps=fps,
             robot=robot.name,

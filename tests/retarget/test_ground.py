@@ -1,6 +1,6 @@
 import numpy as np
 
-from lagoon.retarget.ground import settle_on_floor, stand_exactly, touching
+from lagoon.retarget.ground import keep_above, settle_on_floor, stand_exactly, touching
 
 
 def test_a_sunk_and_a_floating_stretch_come_to_the_floor(kin):
@@ -46,3 +46,12 @@ def test_a_foot_in_the_air_carries_nothing_but_somebody_must(kin):
     np.testing.assert_array_equal(kept[1], [False, True, True, True])
     assert kept[2].sum() == 1
     np.testing.assert_array_equal(touching(kin, np.array([stand]), np.zeros((1, 4), bool)), False)
+
+
+def test_only_what_is_in_the_floor_is_raised(kin):
+    qpos = np.repeat(kin.stand()[None], 5, axis=0)
+    qpos[2, 2] -= 0.04
+    raised = keep_above(kin, qpos)
+    assert abs(kin.clearances(raised[2]).min()) < 1e-9
+    np.testing.assert_array_equal(np.delete(raised, 2, axis=0), np.delete(qpos, 2, axis=0))
+    assert keep_above(kin, raised) is raised

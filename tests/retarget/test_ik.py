@@ -152,3 +152,16 @@ def test_shapes_that_would_touch_are_kept_apart(kin, go2):
     assert not {(a, b) for _, a, b in touches} & {(a, b) for _, a, b in self_collisions(go2, apart)}
     # The other three feet are where they are wanted.
     np.testing.assert_allclose(kin.feet(apart[-1])[[0, 2, 3]], lifted[-1, [0, 2, 3]], atol=5e-3)
+
+
+def test_a_leg_caught_at_its_limits_comes_free(kin, ik):
+    start = kin.stand()
+    start[kin.address.joint_qpos[kin.leg_joints[3]]] = [
+        1.03,
+        -0.5,
+        -2.7,
+    ]  # Folded outward, the foot far from its place.
+    solved = ik.solve(stand_targets(kin, 40), start, 1.5)
+    np.testing.assert_allclose(solved[-1], kin.stand(), atol=5e-3)
+    speed = np.abs(np.diff(solved[:, 7:], axis=0)) * 50.0
+    assert (speed <= kin.robot.joint_vel_limit + 1e-6).all()
