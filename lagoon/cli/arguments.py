@@ -33,10 +33,11 @@ FLAGS = {
     "--motion": "FILE: import this motion file instead of generating from the words, the same as motion=FILE",
     "--fix": "change a motion that is not trackable to the nearest one that is, the same as retarget.fix=true",
     "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
+    "--plain": "show a training as a progress bar instead of a dashboard",
     "--sim": "run over the fake robot, in real time",
     "--dry-run": "read and compute, send nothing, and show what would be sent",
 }
-COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--fix", "--sim", "--dry-run"))
+COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--fix", "--plain", "--sim", "--dry-run"))
 """Flags of the verbs that make skills."""
 VALUES = {"--motion": "motion", "--caption": "caption"}
 """Flags that take the next argument, and the setting that each writes."""

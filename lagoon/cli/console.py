@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -17,6 +18,8 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
+from lagoon.cli.dashboard.live import SMALLEST, live_dashboard, summary_line
+from lagoon.cli.dashboard.log import TrainingLog
 from lagoon.cli.pipeline import Row
 from lagoon.progress import Progress
 
@@ -40,8 +43,14 @@ def shown(command: str, limit: int = 60) -> str:
 class Terminal:
     """The Screen of the command line."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        """Args: console: for tests; standard output otherwise."""
+    def __init__(self, console: Console | None = None, dashboards: bool = True) -> None:
+        """Prepare.
+
+        Args:
+            console: for tests; standard output otherwise.
+            dashboards: show trainings as a dashboard where the terminal has room for it.
+        """
+        self._dashboards = dashboards
         self.console = console or Console(highlight=False)
         if console is None and not self.console.is_terminal and "COLUMNS" not in os.environ:
             self.console.width = FILE_WIDTH
@@ -51,10 +60,22 @@ class Terminal:
         self.console.print(plain(text), soft_wrap=True)
 
     @contextmanager
-    def stage(self, title: str) -> Iterator[Progress]:
-        """Show progress of a stage while the body runs."""
+    def stage(self, title: str, training: Path | None = None) -> Iterator[Progress]:
+        """Show progress of a stage while the body runs.
+
+        Args:
+            title: its name.
+            training: the folder of a training, whose numbers are then shown too.
+        """
         if not self.console.is_terminal:
-            yield PlainProgress(self.console, title)
+            numbers = None if training is None else TrainingLog(training)
+            yield PlainProgress(self.console, title, numbers)
+            return
+        room = self.console.width >= SMALLEST[0] and self.console.height >= SMALLEST[1]
+        if training is not None and self._dashboards and room and not self.console.is_dumb_terminal:
+            name = f"{title} {training.parent.name}"
+            with live_dashboard(self.console, training, name, Remaining().text, duration) as report:
+                yield report
             return
         columns = (
             TextColumn("{task.description}"),
@@ -68,10 +89,10 @@ class Terminal:
             task = bar.add_task(title, total=1.0, message="", left="")
             clock = Remaining()
 
-            def report(fraction: float, message: str = "") -> None:
+            def show(fraction: float, message: str = "") -> None:
                 bar.update(task, completed=fraction, message=plain(message), left=clock.text(fraction))
 
-            yield report
+            yield show
 
     def summary(self, rows: Sequence[Row]) -> None:
         """Print one line per stage."""
@@ -116,8 +137,9 @@ class Remaining:
 class PlainProgress:
     """Progress for logs: a whole line, at most one every 15 s."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, log: TrainingLog | None = None) -> None:
         self._console, self._title, self._last, self._clock = console, title, time.monotonic(), Remaining()
+        self._log = log
 
     def __call__(self, fraction: float, message: str = "") -> None:
         """Print if it is time to."""
@@ -127,6 +149,9 @@ class PlainProgress:
             return
         self._last = now
         parts = [f"{self._title}: {100 * fraction:.0f} %", left, message]
+        if self._log is not None:
+            self._log.read()
+            parts.append(summary_line(self._log))
         self._console.print(plain(", ".join(part for part in parts if part)), soft_wrap=True)
 
 

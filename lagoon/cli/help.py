@@ -87,7 +87,7 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     if verb.text == "files":
         return ("--help", "--cfg", "--again", "--caption")
     if verb.text == "command":
-        extra = {"generate": ["--show"], "make": ["--fix"]}
+        extra = {"generate": ["--show"], "make": ["--fix", "--plain"]}
         mine = [*COMMON, *extra.get(verb.name, [])]
         return tuple(flag for flag in mine if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
     runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert", "deploy check")
@@ -95,6 +95,8 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
         return ("--help", "--cfg", "--again")
     if verb.name == "retarget":
         return ("--help", "--cfg", "--again", "--fix")
+    if verb.name == "train":
+        return ("--help", "--cfg", "--again", "--plain")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 
 

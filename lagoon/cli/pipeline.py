@@ -53,6 +53,8 @@ class Stage:
     run: Callable[[Task], Outcome]
     examine: Callable[[Skill], object] | None = None
     """Reads back what the stage wrote; raises LagoonError where it is damaged. Called for files that changed since."""
+    training: Callable[[Skill], Path] | None = None
+    """Where a stage that trains writes its numbers while it runs."""
     mends: bool = False
     """True when a damaged file is made anew; False refuses, since the file may be the user's own."""
 
@@ -80,8 +82,8 @@ class Screen(Protocol):
         """Print one line."""
         ...
 
-    def stage(self, title: str) -> AbstractContextManager[Progress]:
-        """Show progress while the body runs."""
+    def stage(self, title: str, training: Path | None = None) -> AbstractContextManager[Progress]:
+        """Show progress while the body runs; with the folder of a training, its numbers too."""
         ...
 
 
@@ -125,7 +127,8 @@ def _run_stage(skill: Skill, stage: Stage, screen: Screen, again: bool) -> Row:
     skill.begin(stage.name, plan)
     start = time.monotonic()
     try:
-        with screen.stage(stage.name) as progress:
+        folder = None if stage.training is None else stage.training(skill)
+        with screen.stage(stage.name, folder) as progress:
             outcome = stage.run(Task(skill, progress, resumes, screen.say))
         skill.finish(stage.name, outcome.outputs, outcome.result, time.monotonic() - start)
     except KeyboardInterrupt:

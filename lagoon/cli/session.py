@@ -26,7 +26,7 @@ def skill_of(call: Call) -> tuple[Skill, int]:
 
 def run_and_show(skill: Skill, stages: Sequence[Stage], call: Call, screen: Terminal | None = None) -> int:
     """Run stages, print the summary; 1 when a stage ended with a verdict of failure."""
-    screen = screen or Terminal()
+    screen = screen or Terminal(dashboards="--plain" not in call.flags)
     screen.say(f"Skill {shown(skill.command)!r} for {skill.robot}: {skill.folder}/")
     rows = run_stages(skill, stages, screen, [stage.name for stage in stages] if call.again else [])
     screen.summary(rows)

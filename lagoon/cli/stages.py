@@ -126,7 +126,8 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
             task.say(f"  {line}")
         return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), last_check(skill.train_folder))
 
-    return Stage("train", "learning to do it in simulation", plan, run, checkpoint_of, mends=True)
+    title = "learning to do it in simulation"
+    return Stage("train", title, plan, run, checkpoint_of, mends=True, training=lambda skill: skill.train_folder)
 
 
 def export_stage() -> Stage:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from torch import Tensor
-
 from lagoon.engine.board import Board
 from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.staleness import StalenessController
@@ -48,6 +46,7 @@ class Batcher:
         self.staleness, self._lockstep = staleness, lockstep
         schema = stream.schema
         whole = TrajectorySchema(schema.horizon, schema.batch * stream.seats, schema.fields)
+        self._ahead = ahead
         self._free = deque(Trajectory(whole) for _ in range(ahead))
         self._ready: deque[Trajectory] = deque()
         self._filling: Trajectory | None = None
@@ -64,6 +63,12 @@ class Batcher:
     def ready(self) -> int:
         """Batches that the trainer may take."""
         return len(self._ready)
+
+    def fill(self) -> float:
+        """Return the share, in [0, 1], of the places for complete rollouts that hold one nobody has learned from."""
+        stream = self._stream
+        places = stream.seats * (stream.slots + self._ahead)
+        return (stream.waiting() + self._filled * (self._filling is not None) + self.ready * stream.seats) / places
 
     def wait(self, seconds: float) -> bool:
         """Wait until a batch is ready; False after ``seconds``."""
@@ -85,10 +90,6 @@ class Batcher:
     def take(self) -> Trajectory | None:
         """Return the next batch, or None."""
         return self._ready.popleft() if self._ready else None
-
-    def next_versions(self) -> Tensor:
-        """Return the versions [T, B] of the batch that ``take`` would return; one must be ready."""
-        return self._ready[0]["version"]
 
     def release(self, trajectory: Trajectory) -> None:
         """Give a batch back to be filled again."""

@@ -34,7 +34,7 @@ from lagoon.engine.schedule import noise_std
 from lagoon.engine.scheduler.local import LocalScheduler
 from lagoon.engine.session import learned, take_over
 from lagoon.engine.shared_memory import Doorbell
-from lagoon.engine.staleness import StalenessController, staleness_metrics
+from lagoon.engine.staleness import StalenessController
 from lagoon.engine.stores.shm import ShmParameterStore
 from lagoon.engine.streams.shm import ShmInferenceStream, ShmSampleStream
 from lagoon.engine.topology import Graph, graph_of
@@ -237,10 +237,12 @@ class GraphSession:
 
     def iterate(self, fraction: float) -> dict[str, float]:
         """Learn from one batch that is ready, and publish what was learned."""
-        std = noise_std(fraction, self.config)
-        self.policy.std.fill_(std)
-        queue = {"queue/batches": float(self.batcher.ready), "queue/rollouts": float(self.stream.waiting())}
-        ages = staleness_metrics(self.version, self.batcher.next_versions())
+        self.policy.std.fill_(noise_std(fraction, self.config))
+        queue = {
+            "queue/batches": float(self.batcher.ready),
+            "queue/rollouts": float(self.stream.waiting()),
+            "queue/fill": self.batcher.fill(),
+        }
         self.trainer.poll()
         self.iteration += 1
         self.steps += self.config.horizon * self.config.num_envs
@@ -249,7 +251,7 @@ class GraphSession:
         train = {f"train/{name}": value for name, value in self.trainer.stats.items()}
         controller = self.batcher.staleness
         counts = {"queue/rejected": float(controller.rejected), "queue/restarts": float(self._restarts)}
-        return train | self._averages.take() | {"train/std": std} | queue | ages | counts | self._waits()
+        return train | self._averages.take() | queue | self.trainer.ages | counts | self._waits()
 
     def _waits(self) -> dict[str, float]:
         now = time.monotonic()

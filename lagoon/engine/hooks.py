@@ -5,7 +5,7 @@ What enters: facts about each iteration. What leaves: whether to stop early.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -30,6 +30,8 @@ class IterationInfo:
     """What was logged."""
     folder: Path
     """The run's folder."""
+    notes: dict[str, float] = field(default_factory=dict)
+    """A hook may put numbers here; they are logged with the next iteration, since this one's line is written."""
 
 
 class Hooks(Protocol):

@@ -105,7 +105,8 @@ class Leader:
         self._session, self._folder, self._hooks = session, folder, hooks
         self._progress, self._interrupts = progress, interrupts
         self._before = float(checkpoint.facts["elapsed"]) if checkpoint is not None else 0.0
-        self._since = time.monotonic()
+        self._since = self._last = time.monotonic()
+        self._notes: dict[str, float] = {}
 
     @property
     def _elapsed(self) -> float:
@@ -158,15 +159,25 @@ class Leader:
         before = session.steps
         metrics = _merge(session.reports(session.iterate(fraction)), session.steps - before)
         metrics |= {"progress/steps": float(session.steps), "progress/fraction": fraction}
+        metrics["progress/steps_left"] = float(max(session.config.total_steps - session.steps, 0))
         metrics |= {"progress/version": float(session.version), "progress/minutes": self._elapsed / 60.0}
+        now = time.monotonic()
+        metrics |= {"speed/samples_per_second": (session.steps - before) / max(now - self._last, 1e-9)} | self._notes
+        self._last, self._notes = now, {}
         writer.write(session.iteration, metrics)
         self._check_finite(metrics)
-        now = self._fraction()
         self._progress(self._spent(), f"{session.steps:,} steps, reward {metrics['train/reward']:.3f}")
         if self._hooks is None:
             return False
         info = IterationInfo(
-            session.iteration, session.steps, session.version, now, self._elapsed, metrics, self._folder
+            session.iteration,
+            session.steps,
+            session.version,
+            self._fraction(),
+            self._elapsed,
+            metrics,
+            self._folder,
+            self._notes,
         )
         with session.watch("hooks"):
             return bool(self._hooks.on_iteration(info, session.policy))

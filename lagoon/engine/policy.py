@@ -108,6 +108,11 @@ def gaussian_log_prob(action: Tensor, mean: Tensor, std: float) -> Tensor:
     return (action - mean).square().sum(-1).mul(-0.5 / std**2).sub(constant)
 
 
+def gaussian_entropy(dim: int, std: float) -> float:
+    """Return the differential entropy of N(mean, std^2 I) over ``dim`` actions [nat]; negative for little noise."""
+    return dim * (math.log(std) + 0.5 * math.log(2 * math.pi * math.e))
+
+
 class GaussianActorCritic(nn.Module):
     """A policy N(actor(obs), std^2 I) and a value function, two separate networks.
 

@@ -97,8 +97,7 @@ class Session:
         Returns:
             Numbers for the log, of this rank.
         """
-        std = noise_std(fraction, self.config)
-        self.policy.std.fill_(std)
+        self.policy.std.fill_(noise_std(fraction, self.config))
         self.inference.std = float(self.policy.std)
         self.env.set_progress(fraction)
         while self.trainer.poll().batches == 0:
@@ -107,7 +106,7 @@ class Session:
         self.steps += self.config.horizon * self.env.num_envs * self.group.size
         train = {f"train/{name}": value for name, value in self.trainer.stats.items()}
         env = {f"env/{name}": value for name, value in self.actor.averages().items()}
-        return train | env | {"train/std": std}
+        return train | env | self.trainer.ages
 
     def state(self) -> dict[str, Any]:
         """Return what only this rank knows: its environment and its generators."""

@@ -117,6 +117,8 @@ class _Checks:
         append_line(self.folder / "checks.jsonl", json.dumps(line))
         least = " or more of each skill" if len(each) > 1 else ""
         self.words = f"{found.survival:.0%}{least} survive, joint error {found.joint_error:.3f} rad"
+        numbers = {"survival": found.survival, "length": found.length, "joint_error": found.joint_error}
+        info.notes.update({f"check/{name}": value for name, value in numbers.items()})
         self.survivals.append(found.survival)
         if done < 1.0:
             return False

@@ -26,7 +26,7 @@ class Lines:
         self.lines.append(text)
 
     @contextmanager
-    def stage(self, title: str) -> Iterator[Progress]:
+    def stage(self, title: str, training: Path | None = None) -> Iterator[Progress]:
         yield lambda fraction, message="": self.fractions.append(fraction)
 
 

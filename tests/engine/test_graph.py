@@ -1,6 +1,7 @@
 """Whole runs of actors, policy workers and a trainer in processes of their own."""
 
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -63,6 +64,10 @@ def test_in_lockstep_two_topologies_end_with_equal_bits(tmp_path):
     assert first.facts["iteration"] == first.facts["version"] == 8
     assert all(torch.equal(first.tensors[name], second.tensors[name]) for name in first.tensors)
     assert [row["staleness/max"] for row in metrics(tmp_path / "async")] == [0.0] + 7 * [1.0]
+    for topology in ("decoupled", "async"):
+        row = metrics(tmp_path / topology)[-1]
+        assert_logged(row)
+        assert 0.0 <= row["queue/fill"] <= 1.0 and "speed/trainer_waits" in row
     assert children() == {}
 
 
@@ -78,6 +83,22 @@ def test_killed_workers_are_replaced_and_training_goes_on(tmp_path, caplog):
     assert max(row["staleness/max"] for row in rows) <= 2
     assert rows[-1]["staleness/age_0"] + rows[-1]["staleness/age_1"] + rows[-1]["staleness/age_2"] == pytest.approx(1.0)
     assert children() == {}
+
+
+def test_every_topology_logs_what_one_looks_for(tmp_path):
+    run(make_point_mass, replace(changed("colocated", 2), workers=1), tmp_path)
+    row = metrics(tmp_path)[-1]
+    assert_logged(row)
+    assert (row["staleness/max"], row["staleness/age_0"]) == (0.0, 1.0)
+    assert "time/env" in row and not [name for name in row if name.startswith("queue/")]
+
+
+def assert_logged(row):
+    # One action; H of N(0, s^2) is ln(s sqrt(2 pi e)).
+    expected = math.log(row["train/std"] * math.sqrt(2 * math.pi * math.e))
+    assert row["train/entropy"] == pytest.approx(expected, rel=1e-4)
+    assert row["speed/samples_per_second"] > 0 and row["progress/steps_left"] == 0
+    assert {"train/kl", "train/clip_fraction", "train/value_loss", "staleness/age_0"} <= row.keys()
 
 
 class Broken(PointMass):

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from lagoon.engine.metrics import Stopwatch
 from lagoon.engine.params import ParameterStore
-from lagoon.engine.policy import GaussianActorCritic
+from lagoon.engine.policy import GaussianActorCritic, gaussian_entropy
 from lagoon.engine.ppo import Algorithm
+from lagoon.engine.staleness import staleness_metrics
 from lagoon.engine.streams.base import SampleStream
 from lagoon.engine.worker import PollResult, Worker
 
@@ -36,6 +37,8 @@ class TrainerWorker(Worker[TrainerSpec]):
         self._spec = spec
         self.version = spec.version
         self.stats: dict[str, float] = {}
+        self.ages: dict[str, float] = {}
+        """How old the samples of the last batch were; see ``staleness.staleness_metrics``."""
 
     def _start(self) -> None:
         self._publish()
@@ -49,9 +52,11 @@ class TrainerWorker(Worker[TrainerSpec]):
             return PollResult()
         spec = self._spec
         with spec.watch("update"):
-            staleness = self.version - int(trajectory["version"].min())
-            stats = spec.algorithm.update(trajectory, float(spec.policy.std), self.version)
-            self.stats = stats | {"staleness": float(staleness)}
+            self.ages = staleness_metrics(self.version, trajectory["version"])
+            std = float(spec.policy.std)
+            stats = spec.algorithm.update(trajectory, std, self.version)
+            noise = {"std": std, "entropy": gaussian_entropy(spec.policy.action_dim, std)}
+            self.stats = stats | noise | {"staleness": float(self.ages["staleness/max"])}
             spec.samples.release(trajectory)
             self.version += 1
             self._publish()

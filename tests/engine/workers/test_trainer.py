@@ -2,7 +2,7 @@ import torch
 
 from lagoon.engine.metrics import Stopwatch
 from lagoon.engine.params import MemoryParameterStore
-from lagoon.engine.policy import GaussianActorCritic
+from lagoon.engine.policy import GaussianActorCritic, gaussian_entropy
 from lagoon.engine.streams.inline import InlineSampleStream
 from lagoon.engine.trajectory import ppo_schema
 from lagoon.engine.workers.trainer import TrainerSpec, TrainerWorker
@@ -47,7 +47,8 @@ def test_versions_staleness_and_the_return_of_the_slot():
     result = trainer.poll()
     assert (result.samples, result.batches) == (8, 1)
     assert algorithm.seen == [(slot, 0.25, 10)]
-    assert trainer.stats == {"loss": 1.0, "staleness": 2.0}
+    assert trainer.stats == {"loss": 1.0, "staleness": 2.0, "std": 0.25, "entropy": gaussian_entropy(1, 0.25)}
+    assert trainer.ages["staleness/max"] == 2.0
     assert store.version == trainer.version == 11
     assert stream.acquire() is slot
     assert torch.equal(store.get()[1]["std"], policy.std)
