@@ -61,10 +61,27 @@ def train_one(task: tuple[str, str, str, str, int]) -> dict:
         "map": report.morphology,
         "grade": report.verdict.grade,
         "reasons": [[r.kind, round(r.value, 3), r.stop - r.start + 1] for r in report.verdict.reasons],
+        "levels": levels(report.demands, report.fps),
+        "flight": report.flight,
+        "pressure_mean": report.pressure_mean,
+        "duration": report.duration,
         "survival": checks[-1]["survival"],
         "length": checks[-1]["length"],
         "steps": checks[-1]["steps"],
     }
+
+
+def levels(demands: dict[str, list[float]], fps: float) -> dict[str, float]:
+    """What each demand keeps up for as long as its limit asks, as a share of the level from which it is hard."""
+    from lagoon.retarget.verdict import LIMITS
+
+    found = {}
+    for limit in LIMITS:
+        least = max(1, round(limit.seconds * fps))
+        values = np.asarray(demands.get(limit.key, [0.0]))
+        if len(values) >= least:
+            found[limit.key] = round(float(np.lib.stride_tricks.sliding_window_view(values, least).min(1).max()), 3)
+    return found
 
 
 def choose(rows: list[dict], count: int) -> list[str]:

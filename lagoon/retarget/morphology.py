@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from lagoon.errors import BadInputError, unknown_name
+from lagoon.motion.stance import stance_of
 from lagoon.retarget.body import Body
 from lagoon.robot import RobotSpec
 
@@ -103,7 +104,7 @@ class Supports:
         return np.array([m.on_hands for m in self.maps])[at]
 
 
-def choose_supports(body: Body, wish: str, hand_height: float) -> Supports:
+def choose_supports(body: Body, wish: str, hand_height: float, text: str = "") -> Supports:
     """Return the maps and, in words, why.
 
     Rule for ``auto``: a person is *up* in a frame when the hips are higher than 55 % of the leg length
@@ -111,12 +112,14 @@ def choose_supports(body: Body, wish: str, hand_height: float) -> Supports:
     hips are over the shoulders and these over arms that carry. One or the other for at least half of the
     clip and at its start and end: upright and handstand in turn, otherwise four-legged. A spine that leans
     more than 25 degrees over feet that stay is four-legged too. So waving, clapping, kicking and a
-    cartwheel rear the robot up; bowing, crawling, push-ups, sitting down, rolling and falling do not.
+    cartwheel rear the robot up; bowing, crawling, push-ups, sitting down, rolling and falling do not. Words
+    such as "on four legs" or "on its hind legs" come before all that.
 
     Args:
         body: the person.
         wish: ``"auto"`` or the name of a map.
         hand_height: wrist height below which a hand is near the floor [m].
+        text: what the motion is said to be; heard where the wish is ``"auto"``.
 
     Raises:
         BadInputError: the wish names no map, or a handstand is wished of a person who is not on the hands at both ends.
@@ -132,6 +135,8 @@ def choose_supports(body: Body, wish: str, hand_height: float) -> Supports:
                 "clip, or cut the clip."
             )
         return Supports((MORPHOLOGIES[wish],), (0,), f"{wish}: asked for")
+    if (stance := stance_of(text)) is not None:
+        return Supports((MORPHOLOGIES[stance.map],), (0,), f"{stance.map}: the command says '{stance.phrase}'")
     share = float((up | inverted).mean())
     able = share >= SHARE and bool((up | inverted)[0]) and bool((up | inverted)[-1])
     if able and bows(body) and not inverted.any():

@@ -102,7 +102,7 @@ def _at_speed(
     kin = Kinematics(robot)
 
     body = Body.of(human, fps, speed)
-    supports = choose_supports(body, config.morphology, config.hand_height)
+    supports = choose_supports(body, config.morphology, config.hand_height, human.text)
     if supports.first.on_hands:
         body = body.turned(np.pi)  # Head down, the back faces where the robot faced on four legs.
     contacts = detect(body, robot, supports, config)

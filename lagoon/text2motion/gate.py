@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from lagoon.errors import Refusal, RefusedCommandError
+from lagoon.motion.stance import stance_of
 from lagoon.text2motion import composite, dictionary, languages, lexicon, safety, spelling, wording
 from lagoon.text2motion.bank import CommandBank, Nearest
 from lagoon.text2motion.composite import Plan
@@ -147,6 +148,10 @@ def understand(command: str, bank: CommandBank, encoder: TextEncoder) -> Underst
             return _foreign(text, language)
         text = languages.without_courtesy(text, english)
     words = wording.rewrite(wording.core(languages.unaccented(text)))
+    stance = stance_of(words)
+    if stance is not None and stance.rest != words:
+        words = stance.rest
+        notes.append(f"'{stance.phrase}' left to the retargeting")
     words, replaced = wording.synonyms(words)
     words, fixed = spelling.correct(words, _correctable(bank.texts), readable, _verbs())
     if len(fixed) > 1 or wording.is_gibberish(words, readable):

@@ -110,3 +110,11 @@ def test_a_hand_near_the_floor_is_not_up(people):
     assert up_frames(body, HAND).all()
     body.joints["left_wrist"][:, 2] = 0.05
     np.testing.assert_array_equal(up_frames(body, HAND), False)
+
+
+def test_words_about_the_legs_come_before_the_persons_posture_and_after_a_wish(people):
+    body = Body.of(people["waving"](), 50.0)
+    said = choose_supports(body, "auto", HAND, "wave on four legs")
+    assert (said.name, said.reason) == ("four_legged", "four_legged: the command says 'on four legs'")
+    assert choose_supports(body, "auto", HAND, "wave").name == "upright"
+    assert choose_supports(body, "upright", HAND, "wave on four legs").name == "upright"

@@ -199,3 +199,11 @@ def test_a_refusal_suggests_nothing_that_is_refused():
 def test_nearest_commands_are_of_different_verbs():
     verbs = [n.verb for n in read("jump").nearest]
     assert len(set(verbs)) == len(verbs) == gate.SHOWN
+
+
+def test_words_about_the_robots_legs_are_left_to_the_retargeting():
+    bank = load_model("default").bank
+    understood = gate.understand("please wave on four legs", bank, default_encoder())
+    assert understood.reason is None and understood.words == "wave"
+    assert "'on four legs' left to the retargeting" in understood.notes
+    assert gate.understand("crawl on all fours", bank, default_encoder()).words == "crawl on all fours"
