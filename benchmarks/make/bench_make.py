@@ -2,6 +2,7 @@
 
 Usage: python benchmarks/make/bench_make.py --commands "wave hello" "clap your hands" bow --seeds 0 1 2
        python benchmarks/make/bench_make.py --summarise FOLDER   (skills that exist already)
+       add --json FILE to write somewhere else than beside this script
 
 Each run is `lagoon make` in a process of its own, one after the other. The JSON beside the table in
 benchmarks/README.md comes from here; wall times depend on the machine and on what else runs on it, the
@@ -64,7 +65,20 @@ def summarise(skill: Path) -> dict:
         "passed": found["passed"],
         "checks": {check["name"]: check["value"] for check in found["checks"]},
     }
+    if not found["passed"]:
+        row["evaluation"]["why"] = found["verdict"][1:]
+        row["train"]["reasons"] = _last(skill / "train" / "checks.jsonl").get("reasons", [])
+    if (ladder := skill / "ladder.json").is_file():
+        row["tried"] = [
+            {key: attempt[key] for key in ("words", "changes", "passed", "survival", "steps")}
+            for attempt in json.loads(ladder.read_text(encoding="utf-8"))["attempts"]
+        ]
     return row
+
+
+def _last(path: Path) -> dict:
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return json.loads(lines[-1]) if lines else {}
 
 
 SHARES = ("env", "inference", "update", "other")
@@ -83,6 +97,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("skills/bench"))
     parser.add_argument("--summarise", type=Path)
     parser.add_argument("--extra", nargs="*", default=[], help="overrides for lagoon make")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="file for the numbers")
     options = parser.parse_args()
     if options.summarise is None:
         for seed in options.seeds:
@@ -92,7 +107,7 @@ def main() -> None:
     rows = [summarise(path.parent) for path in root.rglob("evaluation.json")]
     rows.sort(key=lambda row: (row["command"], row["seed"]))
     head = {"cores": len(os.sched_getaffinity(0)), "machine": platform.machine(), "python": platform.python_version()}
-    RESULTS.write_text(json.dumps({**head, "runs": rows}, indent=1) + "\n", encoding="utf-8")
+    options.json.write_text(json.dumps({**head, "runs": rows}, indent=1) + "\n", encoding="utf-8")
     print(HEADER)
     print("|" + "---|" * (HEADER.count("|") - 1))
     for row in rows:

@@ -104,6 +104,20 @@ class MakeVerb(GenerateVerb):
     """Randomized trials of the exported policy."""
     preview: PreviewConfig = field(default_factory=PreviewConfig)
     """Page and video."""
+    remedies: int = 4
+    """Most remedies to try, one after another, when the verdict is FAIL: slower, aligned, longer, on four legs; the
+    best policy is kept. Each may take as long as the first training. A training made shorter than usual tries none
+    unless this is typed."""
+
+    def __post_init__(self) -> None:
+        """Check the number of remedies beside the rest.
+
+        Raises:
+            BadInputError: it is below 0.
+        """
+        super().__post_init__()
+        if self.remedies < 0:
+            raise BadInputError(f"remedies={self.remedies}: expected 0 (none) or more. Type remedies=NUMBER.")
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from lagoon.cli.config import MakeVerb
+from lagoon.cli.console import Terminal
 from lagoon.cli.extras import need
-from lagoon.cli.pipeline import Stage
-from lagoon.cli.session import run_and_show
+from lagoon.cli.ladder import climb
+from lagoon.cli.pipeline import Stage, run_stages
+from lagoon.cli.session import announce, show_end
 from lagoon.cli.verb import Call, Verb
+from lagoon.imitation.config import TrainConfig
 from lagoon.robot import load_robot
 from lagoon.skill import Skill
 
 
 def run(call: Call) -> int:
-    """Run what is not finished; 1 when the evaluation ends with FAIL."""
+    """Run what is not finished, and remedies after a FAIL; 1 when the best of all that was tried fails."""
     from lagoon.cli import stages
 
     config: MakeVerb = call.config
@@ -23,18 +26,30 @@ def run(call: Call) -> int:
     first = _first_stage(skill, config)
     need(*("text2motion", "retarget", "train", "viewer")[first is not None :])  # Now, not after the training.
     seed = config.seed
-    return run_and_show(
-        skill,
-        [
+
+    def to_verdict(config: MakeVerb) -> list[Stage]:
+        return [
             first or stages.generate_stage(config.generate, seed),
             stages.retarget_stage(config.retarget, seed),
             stages.train_stage(config.train, seed),
             stages.export_stage(),
             stages.evaluate_stage(config.evaluate, seed),
-            stages.preview_stage(config.preview, seed),
-        ],
-        call,
-    )
+        ]
+
+    screen = Terminal(dashboards="--plain" not in call.flags)
+    preview = [stages.preview_stage(config.preview, seed)]
+    announce(skill, screen)
+    again = [stage.name for stage in to_verdict(config) + preview] if call.again else []
+    rows = climb(skill, config, _rungs(config, call), to_verdict, screen, again)
+    rows += run_stages(skill, preview, screen, again)
+    return show_end(skill, rows, call, screen)
+
+
+def _rungs(config: MakeVerb, call: Call) -> int:
+    """Most remedies to try: a training that was cut short on purpose shows nothing about the motion."""
+    ppo = config.train.ppo
+    short = ppo.minutes is not None or ppo.total_steps < TrainConfig().ppo.total_steps
+    return config.remedies if "remedies" in call.given or not short else 0
 
 
 def _first_stage(skill: Skill, config: MakeVerb) -> Stage | None:
@@ -68,11 +83,13 @@ VERB = Verb(
         "train.ppo.minutes",
         "train.ppo.total_steps",
         "train.ppo.workers",
+        "remedies",
     ),
     details=(
         "Type the same line again to go on after Ctrl-C or an error: finished stages whose settings and inputs are "
-        "unchanged are kept, training goes on from its last checkpoint. It ends with exit code 1 when the evaluation "
-        "says FAIL; the preview is written all the same. A skill whose motion was imported keeps it; lagoon generate "
-        "makes one from the words."
+        "unchanged are kept, training goes on from its last checkpoint. When the evaluation says FAIL, the remedies of "
+        "docs/imitation.md are tried one after another, and the best policy is kept; remedies=0 tries none. It ends "
+        "with exit code 1 when none passes; the preview is written all the same. A skill whose motion was imported "
+        "keeps it; lagoon generate makes one from the words."
     ),
 )

@@ -16,7 +16,7 @@ from typing import Protocol
 from lagoon.cli.lock import locked
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError
 from lagoon.progress import Progress
-from lagoon.skill import Plan, Skill
+from lagoon.skill import Plan, Skill, StageRecord
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Task:
     skill: Skill
     progress: Progress
     resumes: bool
-    """True when the very same plan ran before, so that what it left, such as checkpoints, may be gone on from."""
+    """True when the very same plan ran before, or one that it extends, so that what it left, such as checkpoints, may
+    be gone on from."""
     say: Callable[[str], None]
     """Prints a line above the progress bar."""
 
@@ -55,6 +56,8 @@ class Stage:
     """Reads back what the stage wrote; raises LagoonError where it is damaged. Called for files that changed since."""
     training: Callable[[Skill], Path] | None = None
     """Where a stage that trains writes its numbers while it runs."""
+    extends: Callable[[StageRecord, Plan], bool] | None = None
+    """True where what a run with other settings left may be gone on from: they only say when to end."""
     mends: bool = False
     """True when a damaged file is made anew; False refuses, since the file may be the user's own."""
 
@@ -123,7 +126,8 @@ def _run_stage(skill: Skill, stage: Stage, screen: Screen, again: bool) -> Row:
         screen.say(f"{stage.name}: {note}")
         return Row(stage.name, before.seconds, True, before.result, _first(before.outputs))
     screen.say(f"{stage.name}: {stage.title} ({reason})")
-    resumes = not again and before.state != "pending" and plan.repeats(before)
+    extends = stage.extends is not None and stage.extends(before, plan)
+    resumes = not again and before.state != "pending" and (plan.repeats(before) or extends)
     skill.begin(stage.name, plan)
     start = time.monotonic()
     try:

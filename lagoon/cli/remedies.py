@@ -1,73 +1,100 @@
-"""What to try when a skill fails: the next rung of a ladder, as a line that can be pasted.
+"""What to try when a skill fails: the rungs of a ladder, as changes of settings and as a line that can be pasted.
 
-What enters: a skill with its record. What leaves: the remedy in words and the line, or None where all were tried.
-The ladder is documented in docs/imitation.md; a rung counts as tried when the record shows it.
+What enters: a skill with its record. What leaves: the next remedy, or None where all were tried. ladder.py climbs it;
+it is documented in docs/imitation.md. Without a ladder a rung counts as tried when the record shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from lagoon.cli.lines import STEPS, stage_line
-from lagoon.cli.skill_files import report_of
+from lagoon.cli.lines import stage_line
+from lagoon.cli.skill_files import report_of, survival_of
 from lagoon.imitation.config import TrainConfig
 from lagoon.skill import Skill, flat
 
 SLOWER = 0.7
 ALIGNMENT = "train.task.alignment.share"
+SETTLE, STEADY, GIVE_UP = "train.settle", "train.steady", "train.give_up"
+NEAR = 0.8
+"""From this survival on more training is tried first: it goes on from the checkpoint and may be all that is needed."""
 
 
 @dataclass(frozen=True)
 class Remedy:
     """One rung."""
 
+    name: str
     words: str
     """What it does."""
+    first: str
+    """The stage that it begins with."""
+    changes: dict[str, Any]
+    """Settings by dotted name, on top of those of the record."""
     line: str
     """What to type."""
 
 
-def next_remedy(skill: Skill) -> Remedy | None:
-    """Return the first rung that this skill has not had."""
-    for rung in (_slower, _aligned, _longer, _four_legged):
-        if (remedy := rung(skill)) is not None:
+def next_remedy(skill: Skill, tried: Collection[str] = ()) -> Remedy | None:
+    """Return the first rung that this skill has not had, beside those named in ``tried``."""
+    order = [*RUNGS]
+    if (survival_of(skill) or 0.0) >= NEAR:
+        order = ["longer", *(name for name in order if name != "longer")]
+    for name in order:
+        if name not in tried and (remedy := RUNGS[name](skill)) is not None:
             return remedy
     return None
 
 
 def _slower(skill: Skill) -> Remedy | None:
-    report = report_of(skill)
-    speed = report.get("speed")
+    speed = report_of(skill).get("speed")
     if not isinstance(speed, (int, float)) or speed <= SLOWER:
         return None
     value = round(SLOWER * float(speed), 2)
-    return _through(skill, "slower, so that balance and torque suffice", "retarget", {"retarget.speed": value})
+    words = f"slower, at {value:g} of the person's speed"
+    return _rung(skill, "slower", words, "retarget", {"retarget.speed": value})
 
 
 def _aligned(skill: Skill) -> Remedy | None:
-    if flat(skill.stages["train"].config).get(ALIGNMENT, 0.0) > 0.0:
+    if _trained(skill).get(ALIGNMENT, 0.0) > 0.0:
         return None
-    return _through(skill, "half of the reward forgives being early or late", "train", {ALIGNMENT: 0.5})
+    return _rung(skill, "aligned", "half of the reward forgives being early or late", "train", {ALIGNMENT: 0.5})
 
 
 def _longer(skill: Skill) -> Remedy | None:
-    steps = flat(skill.stages["train"].config).get(STEPS, TrainConfig().ppo.total_steps)
-    if steps > TrainConfig().ppo.total_steps:
+    """More training with the schedules at their ends: stretching them raises the noise again and gained nothing."""
+    config, default = _trained(skill), TrainConfig()
+    settle = float(config.get(SETTLE, default.settle))
+    if settle > default.settle:
         return None
-    return _through(skill, "twice the training", "train", {STEPS: 2 * steps})
+    changes = {SETTLE: settle + 1.0, STEADY: max(0.99, float(config.get(STEADY, default.steady))), GIVE_UP: 0}
+    return _rung(skill, "longer", "longer, from where the training ended", "train", changes)
 
 
 def _four_legged(skill: Skill) -> Remedy | None:
     if report_of(skill).get("morphology") != "upright":
         return None
     changes = {"retarget.morphology": "four_legged"}
-    return _through(skill, "on four legs instead of upright", "retarget", changes)
+    return _rung(skill, "four_legged", "on four legs instead of upright", "retarget", changes)
 
 
-def _through(skill: Skill, words: str, first: str, changes: dict[str, Any]) -> Remedy:
+RUNGS: dict[str, Callable[[Skill], Remedy | None]] = {
+    "slower": _slower,
+    "aligned": _aligned,
+    "longer": _longer,
+    "four_legged": _four_legged,
+}
+"""The ladder, from below."""
+
+
+def _trained(skill: Skill) -> dict[str, Any]:
+    return flat(skill.stages["train"].config)
+
+
+def _rung(skill: Skill, name: str, words: str, first: str, changes: dict[str, Any]) -> Remedy:
     """Every stage from ``first`` to the verdict."""
     stages = {"retarget": ("retarget", "train", "export", "evaluate"), "train": ("train", "export", "evaluate")}[first]
     line: Callable[[str], str] = lambda stage: stage_line(skill, stage, changes if stage == first else None)  # noqa: E731
-    return Remedy(words, " && ".join(line(stage) for stage in stages))
+    return Remedy(name, words, first, changes, " && ".join(line(stage) for stage in stages))

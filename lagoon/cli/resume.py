@@ -1,4 +1,4 @@
-"""Where an interrupted or damaged training goes on.
+"""Where an interrupted, damaged or extended training goes on.
 
 What enters: a skill's training folder. What leaves: the checkpoint to go on from, with damaged ones out of the
 way, or an error that names them.
@@ -6,13 +6,18 @@ way, or an error that names them.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lagoon.cli.lines import stage_line
 from lagoon.errors import CorruptFileError
-from lagoon.skill import Skill
+from lagoon.skill import Plan, Skill, StageRecord
+
+ENDS = ("settle", "steady", "give_up")
+"""Settings of a training that only say when it ends, once its schedules have run."""
 
 
 def first_whole(skill: Skill, say: Callable[[str], None]) -> Any:
@@ -46,6 +51,15 @@ def first_whole(skill: Skill, say: Callable[[str], None]) -> Any:
     if found is not None and not found.facts.get("finished"):
         say(f"  going on from step {found.facts['step']:,} ({found.path.name})")
     return found
+
+
+def trains_on(before: StageRecord, plan: Plan) -> bool:
+    """True where a training may go on from another one's checkpoint: all that differs is when it ends."""
+    config, known = copy.deepcopy(dict(plan.config)), before.config.get("train", {})
+    for key in ENDS:
+        if key in known:
+            config["train"][key] = known[key]
+    return replace(plan, config=config).repeats(before)
 
 
 def damaged_file(path: Path, error: CorruptFileError) -> Path:

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from lagoon.cli.attempts import Ladder
 from lagoon.cli.console import Terminal, shown
 from lagoon.cli.lines import longer_line
 from lagoon.cli.lookup import find_skill
@@ -27,8 +28,18 @@ def skill_of(call: Call) -> tuple[Skill, int]:
 def run_and_show(skill: Skill, stages: Sequence[Stage], call: Call, screen: Terminal | None = None) -> int:
     """Run stages, print the summary; 1 when a stage ended with a verdict of failure."""
     screen = screen or Terminal(dashboards="--plain" not in call.flags)
-    screen.say(f"Skill {shown(skill.command)!r} for {skill.robot}: {skill.folder}/")
+    announce(skill, screen)
     rows = run_stages(skill, stages, screen, [stage.name for stage in stages] if call.again else [])
+    return show_end(skill, rows, call, screen)
+
+
+def announce(skill: Skill, screen: Terminal) -> None:
+    """Say which skill it is about."""
+    screen.say(f"Skill {shown(skill.command)!r} for {skill.robot}: {skill.folder}/")
+
+
+def show_end(skill: Skill, rows: Sequence[Row], call: Call, screen: Terminal) -> int:
+    """Print the summary and where to look next; 1 when a stage ended with a verdict of failure."""
     screen.summary(rows)
     for line in next_steps(skill, rows, call):
         screen.say(line)
@@ -50,7 +61,7 @@ def next_steps(skill: Skill, rows: Sequence[Row], call: Call) -> list[str]:
     if verdict.startswith("FAIL"):
         lines.append(f"Learning curves:   tensorboard --logdir {shlex.quote(str(skill.train_folder))}")
         lines.append(f"Train longer:      {longer_line(skill, call)}")
-        if (remedy := next_remedy(skill)) is not None:
+        if (remedy := next_remedy(skill, Ladder.open(skill.folder).tried)) is not None:
             lines.append(f"Or, {remedy.words}:  {remedy.line}")
     elif "evaluate" in done:
         lines.append(f"For the robot:     {skill.bundle_folder}/")

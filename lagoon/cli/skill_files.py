@@ -93,6 +93,15 @@ def evaluation_of(skill: Skill) -> dict[str, Any]:
         raise not_an_evaluation(skill, error) from error
 
 
+def survival_of(skill: Skill) -> float | None:
+    """The survival in evaluation.json; None where there is none, or it cannot be read."""
+    try:
+        checks = {check["name"]: check["value"] for check in evaluation_of(skill)["checks"]}
+        return float(checks["survival"])
+    except (CorruptFileError, KeyError, TypeError, ValueError):
+        return None
+
+
 def not_an_evaluation(skill: Skill, error: Exception) -> CorruptFileError:
     """Return the error for an evaluation.json that cannot be read."""
     return CorruptFileError(

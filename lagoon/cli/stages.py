@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from lagoon.cli import candidates
+from lagoon.cli.attempts import NAME as LADDER
+from lagoon.cli.attempts import Ladder
 from lagoon.cli.extras import need
 from lagoon.cli.lines import stage_line
 from lagoon.cli.pipeline import Outcome, Stage, Task
-from lagoon.cli.resume import first_whole
+from lagoon.cli.resume import first_whole, trains_on
 from lagoon.cli.schema import build, to_plain
 from lagoon.cli.skill_files import (
     StaleBundleError,
@@ -126,8 +128,8 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
             task.say(f"  {line}")
         return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), last_check(skill.train_folder))
 
-    title = "learning to do it in simulation"
-    return Stage("train", title, plan, run, checkpoint_of, mends=True, training=lambda skill: skill.train_folder)
+    title, where = "learning to do it in simulation", lambda skill: skill.train_folder
+    return Stage("train", title, plan, run, checkpoint_of, mends=True, extends=trains_on, training=where)
 
 
 def export_stage() -> Stage:
@@ -193,7 +195,7 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
     """Whatever is there to preview.html, and a video where the machine can render."""
 
     def plan(skill: Skill) -> Plan:
-        later = (skill.robot_path, skill.bundle_folder, skill.evaluation_path)
+        later = (skill.robot_path, skill.bundle_folder, skill.evaluation_path, skill.folder / LADDER)
         inputs = skill.checksums([skill.human_path, *(path for path in later if path.exists())])
         return Plan(
             settings_of("preview", config), seed, inputs | robot_checksums(skill), defaults_of("preview", config)
@@ -242,6 +244,7 @@ def _preview_text(skill: Skill, policy: str) -> Any:
             for check in found["checks"]
             if check["value"] is not None
         }
+        numbers |= Ladder.open(skill.folder).numbers()
         verdict = "PASS" if found["passed"] else "FAIL"
         return ShowText(skill.command, verdict, found["verdict"][0], numbers, **asked)
     except (KeyError, TypeError, IndexError) as error:

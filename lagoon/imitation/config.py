@@ -300,9 +300,9 @@ class TrainConfig:
     ``ppo.minutes`` set, time is the limit and nothing follows."""
     steady: float = 0.975
     """Share of the robots that must survive, on average over the last two checks, for the training to end then."""
-    give_up: int = 0
-    """Checks without gain, once the schedules have run, after which a policy that is not steady trains no further; 0
-    uses ``settle`` up."""
+    give_up: int = 6
+    """Checks without gain, once the schedules have run, after which a policy of which less than 90 % survive trains no
+    further; 0 uses ``settle`` up."""
     suit: bool = False
     """Let the motion and the report of its retargeting choose limits, starts and alignment (suited.py)."""
     check_every: float = 0.1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -96,6 +97,7 @@ class _Checks:
     next_at: float = 0.0
     """Share of ``steps`` at which the next check is due."""
     survivals: list[float] = field(default_factory=list)
+    """Of all checks so far."""
     settling: int = 0
     """Checks since the schedules have run."""
     words: str = "no check yet"
@@ -126,11 +128,8 @@ class _Checks:
         latest = self.survivals[-2:]
         if sum(latest) / len(latest) >= self.config.steady:
             return True
-        if (
-            self.config.give_up
-            and self.settling >= self.config.give_up
-            and stalled(self.survivals, self.config.give_up)
-        ):
+        window = self.config.give_up
+        if window and self.settling >= window and stalled(self.survivals, window):
             self.words += "; it gets no better"
             return True
         return False
@@ -207,7 +206,7 @@ def _learn(
     envs = tuple(
         TrackingEnv(one.motion, robot, config, trials, seed + 7919, start_share=1.0, words=one.told) for one in skills
     )
-    checks = _Checks(envs, config, total, folder)
+    checks = _Checks(envs, config, total, folder, survivals=_survivals(folder))
 
     def tell(fraction: float, message: str = "") -> None:
         progress(fraction, f"{message}; {checks.words}" if message else checks.words)
@@ -220,6 +219,15 @@ def _learn(
         for env in envs:
             env.close()
         torch.set_num_threads(threads)
+
+
+def _survivals(folder: Path) -> list[float]:
+    """What the checks of a training that goes on found before: one lucky check is not enough to end it."""
+    path, found = folder / "checks.jsonl", []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        with suppress(ValueError, KeyError, TypeError):  # A line that somebody edited is no reason to stop.
+            found.append(float(json.loads(line)["survival"]))
+    return found
 
 
 def budget(motion: RobotMotion, config: TrainConfig) -> int:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from lagoon.cli.arguments import split
-from lagoon.cli.remedies import next_remedy
+from lagoon.cli.help import show
+from lagoon.cli.remedies import RUNGS, Remedy, next_remedy
 from lagoon.cli.schema import to_plain
 from lagoon.imitation.config import TrainConfig
 from lagoon.skill import Plan, Skill
@@ -22,30 +23,35 @@ def skill(tmp_path: Path) -> Skill:
     return made
 
 
+def apply(skill: Skill, remedy: Remedy) -> None:
+    """Leave the record that the remedy's line would leave."""
+    report, config = json.loads(skill.retarget_path.read_text()), dict(skill.stages["train"].config["train"])
+    for key, value in remedy.changes.items():
+        section, *parents, last = key.split(".")
+        inner = config
+        for parent in parents:
+            inner = inner[parent]
+        (report if section == "retarget" else inner)[last] = value
+    skill.retarget_path.write_text(json.dumps(report))
+    skill.begin("train", Plan({"train": config}, 0, {}))
+
+
 def test_every_rung_comes_once_and_then_there_is_none(skill: Skill) -> None:
-    words = []
-    for _ in range(4):
-        remedy = next_remedy(skill)
-        assert remedy is not None
-        words.append(remedy.words)
-        first = remedy.line.split(" && ")[0]
-        stage = shlex.split(first)[1]
-        arguments = split(shlex.split(first)[2:], stage, True, False, known=())
+    names = []
+    while (remedy := next_remedy(skill)) is not None:
+        names.append(remedy.name)
+        first = shlex.split(remedy.line.split(" && ")[0])
+        arguments = split(first[2:], first[1], True, False, known=())
         assert arguments.text == str(skill.folder) and remedy.line.endswith("lagoon evaluate " + str(skill.folder))
-        (key, value) = arguments.overrides[-1].split("=")
-        if stage == "retarget":
-            report = json.loads(skill.retarget_path.read_text())
-            report |= {key.split(".")[1]: float(value) if key.endswith("speed") else value}
-            skill.retarget_path.write_text(json.dumps(report))
-        else:
-            config = to_plain(TrainConfig()) if "alignment" in key else dict(skill.stages["train"].config["train"])
-            if "alignment" in key:
-                config["task"]["alignment"]["share"] = float(value)
-            else:
-                config["ppo"]["total_steps"] = int(value)
-            skill.begin("train", Plan({"train": config}, 0, {}))
-    assert [w.split()[0].strip(",") for w in words] == ["slower", "half", "twice", "on"]
-    assert next_remedy(skill) is None
+        assert first[1] == remedy.first
+        assert {f"{key}={show(value)}" for key, value in remedy.changes.items()} <= set(arguments.overrides)
+        apply(skill, remedy)
+    assert names == ["slower", "aligned", "longer", "four_legged"] == [*RUNGS]
+
+
+def test_a_rung_that_was_tried_elsewhere_is_left_out(skill: Skill) -> None:
+    remedy = next_remedy(skill, ("slower", "aligned"))
+    assert remedy is not None and remedy.changes == {"train.settle": 2.0, "train.steady": 0.99, "train.give_up": 0}
 
 
 def test_a_damaged_report_leaves_the_rungs_that_need_none(skill: Skill) -> None:

@@ -177,3 +177,18 @@ def test_a_setting_that_cannot_work_leaves_no_trace(capsys: pytest.CaptureFixtur
     assert cli.main(["train", "stand still", f"skills_dir={skill.folder.parent}", "train.clip=2"]) == 2
     assert "clip" in capsys.readouterr().err
     assert (skill.folder / "skill.yaml").read_bytes() == before
+
+
+def test_settings_that_only_say_when_it_ends_go_on_from_the_checkpoint(skill: Skill) -> None:
+    words = ["train", "stand still", f"skills_dir={skill.folder.parent}", *TINY, "train.total_steps=64"]
+    assert cli.main([*words, "train.settle=2", "train.steady=0.99"]) == 0
+    (last,) = [name for name in Skill.open(skill.folder).stages["train"].outputs if name.endswith(".json")]
+    steps = int(Path(last).stem.removeprefix("step_"))
+    assert 64 < steps <= 192 and not (skill.folder / "train-previous").exists()
+    lines = (skill.train_folder / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == steps // 64, "the first training's rows are there still"
+    assert (
+        cli.main(["train", "stand still", f"skills_dir={skill.folder.parent}", *TINY, "train.total_steps=64", "seed=9"])
+        == 0
+    )
+    assert (skill.folder / "train-previous").exists(), "another seed is another training"

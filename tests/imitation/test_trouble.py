@@ -21,6 +21,7 @@ from lagoon.motion.rotations import quat_from_rotvec
         ([0.8, 0.8, 0.8], 4, False),
         ([0.9, 0.8, 0.7, 0.6], 4, True),
         ([0.8, 0.8], 0, False),
+        ([0.95, 0.95, 0.98, 0.95, 0.95, 0.98], 6, False),
     ],
 )
 def test_a_training_that_gets_no_better_is_told_from_one_that_does(survivals, window, verdict):
