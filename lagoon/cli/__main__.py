@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from lagoon.cli.arguments import split
 from lagoon.cli.schema import field_key
 from lagoon.cli.verb import INTERRUPTED, Call, Verb
+from lagoon.engine.scheduler.jobs import progress_line
 from lagoon.errors import BadInputError, LagoonError, install_line
 
 VERBS = (
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done, 1 verdict of failure, 2 bad input, 3 refused command, 70 a bug, 130 interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    progress_line()  # As one of several, this process must not outlive the one that shows them all.
     try:
         return _run(words)
     except KeyboardInterrupt:

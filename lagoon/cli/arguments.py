@@ -9,7 +9,7 @@ A text that looks like a flag therefore needs ``--`` before it: ``lagoon make --
 
 A verb of files takes every argument that is neither a setting nor a flag as a file, and all that follow ``--``.
 A verb of skills takes the first argument as above, and every later one without a = as a further skill; after ``--``
-any of them.
+any of them. So does ``make`` with the flag ``--each``, for commands.
 A flag of VALUES takes the next argument whatever it holds; it is another way to write a setting.
 After ``--motion FILE`` the text may be left out, so what looks like a setting there is one.
 """
@@ -33,11 +33,12 @@ FLAGS = {
     "--motion": "FILE: import this motion file instead of generating from the words, the same as motion=FILE",
     "--fix": "change a motion that is not trackable to the nearest one that is, the same as retarget.fix=true",
     "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
+    "--each": "take every plain argument as a command of its own, and make them side by side",
     "--plain": "show a training as a progress bar instead of a dashboard",
     "--sim": "run over the fake robot, in real time",
     "--dry-run": "read and compute, send nothing, and show what would be sent",
 }
-COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--fix", "--plain", "--sim", "--dry-run"))
+COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--fix", "--each", "--plain", "--sim", "--dry-run"))
 """Flags of the verbs that make skills."""
 VALUES = {"--motion": "motion", "--caption": "caption"}
 """Flags that take the next argument, and the setting that each writes."""
@@ -91,6 +92,7 @@ def split(
     more: list[str] = []
     only_plain = False
     left = list(arguments)
+    takes_more = takes_more or "--each" in left[: left.index("--") if "--" in left else len(left)]
     while left:
         argument = left.pop(0)
         expects_text = (takes_text and text is None) or takes_files or takes_more
@@ -116,7 +118,7 @@ def split(
         elif "=" in argument:
             overrides.append(argument)
         else:
-            raise _stray(argument, verb, text)
+            raise _stray(argument, verb, text, "--each" in known)
     return Arguments(text, tuple(overrides), frozenset(flags), tuple(files), tuple(more))
 
 
@@ -148,7 +150,7 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def _stray(argument: str, verb: str, text: str | None) -> BadInputError:
+def _stray(argument: str, verb: str, text: str | None, each: bool) -> BadInputError:
     if text is None:
         return BadInputError(
             f"The argument {argument!r} is not a setting. 'lagoon {verb}' takes settings KEY=VALUE and flags only. "
@@ -157,4 +159,5 @@ def _stray(argument: str, verb: str, text: str | None) -> BadInputError:
     return BadInputError(
         f"The argument {argument!r} after the command text {text!r} is not a setting KEY=VALUE. "
         f'If it belongs to the text, put the whole text in quotes: lagoon {verb} "{text} {argument}"'
+        + (f'. If it is another command: lagoon {verb} --each "{text}" "{argument}"' if each else "")
     )

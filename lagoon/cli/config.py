@@ -92,6 +92,8 @@ class ImportVerb(NewSkill):
 class MakeVerb(GenerateVerb):
     """Settings of ``lagoon make``: those of every stage."""
 
+    jobs: int = 0
+    """Commands that run side by side with --each; 0 means as many as there are cores for."""
     motion: str | None = None
     """Motion file to import instead of generating from the words; null generates."""
     import_: ImportConfig = field(default_factory=ImportConfig)
@@ -132,6 +134,8 @@ class RetargetVerb(OldSkill):
 class TrainVerb(OldSkill):
     """Settings of ``lagoon train``."""
 
+    jobs: int = 0
+    """Skills that run side by side where several are named; 0 means as many as there are cores for."""
     train: TrainConfig = field(default_factory=TrainConfig)
     """Robot motion to policy."""
 

@@ -21,6 +21,7 @@ from rich.text import Text
 from lagoon.cli.dashboard.live import SMALLEST, live_dashboard, summary_line
 from lagoon.cli.dashboard.log import TrainingLog
 from lagoon.cli.pipeline import Row
+from lagoon.engine.scheduler.jobs import ProgressLine, progress_line
 from lagoon.progress import Progress
 
 FILE_WIDTH = 160
@@ -67,6 +68,9 @@ class Terminal:
             title: its name.
             training: the folder of a training, whose numbers are then shown too.
         """
+        if (line := progress_line()) is not None:
+            yield _both(title, PlainProgress(self.console, title), line)
+            return
         if not self.console.is_terminal:
             numbers = None if training is None else TrainingLog(training)
             yield PlainProgress(self.console, title, numbers)
@@ -110,6 +114,16 @@ class Terminal:
             table.add_section()
             table.add_row("together", duration(worked), "", "")
         self.console.print(table)
+
+
+def _both(stage: str, log: Progress, line: ProgressLine) -> Progress:
+    """Progress of a job: for its log, and for who shows it among others."""
+
+    def report(fraction: float, message: str = "") -> None:
+        log(fraction, message)
+        line.tell(stage, fraction, message)
+
+    return report
 
 
 class Remaining:

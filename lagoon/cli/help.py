@@ -18,7 +18,7 @@ _TEXT = {
     "command": "COMMAND is the first argument, whatever it holds; quote it, and put -- before it if it begins with -.",
     "skill": "SKILL is the command text, the name of a folder in skills_dir, or the path of a skill folder.",
     "skills": "SKILL is the command text, the name of a folder in skills_dir, or the path of a skill folder; several "
-    "run one after the other. Put -- before names that begin with -, or that hold a = and are not the first.",
+    "may follow. Put -- before names that begin with -, or that hold a = and are not the first.",
     "file": "FILE is the path of a file.",
     "robot": "ROBOT is the name of a robot; 'lagoon robot list' shows them.",
     "files": "FILE is a motion file; several make a skill each. Put -- before names that begin with - or hold a =.",
@@ -87,12 +87,10 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     if verb.text == "files":
         return ("--help", "--cfg", "--again", "--caption")
     if verb.text == "command":
-        extra = {"generate": ["--show"], "make": ["--fix", "--plain"]}
+        extra = {"generate": ["--show"], "make": ["--fix", "--plain", "--each"]}
         mine = [*COMMON, *extra.get(verb.name, [])]
         return tuple(flag for flag in mine if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
-    runs_a_stage = verb.text == "skill" and verb.name not in ("play", "convert", "deploy check")
-    if verb.name == "together":
-        return ("--help", "--cfg", "--again")
+    runs_a_stage = verb.text in ("skill", "skills") and verb.name not in ("play", "convert", "deploy check")
     if verb.name == "retarget":
         return ("--help", "--cfg", "--again", "--fix")
     if verb.name == "train":

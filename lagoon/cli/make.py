@@ -8,9 +8,11 @@ from lagoon.cli.config import MakeVerb
 from lagoon.cli.console import Terminal
 from lagoon.cli.extras import need
 from lagoon.cli.ladder import climb
+from lagoon.cli.many import Member, run_many
 from lagoon.cli.pipeline import Stage, run_stages
 from lagoon.cli.session import announce, show_end
 from lagoon.cli.verb import Call, Verb
+from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.robot import load_robot
 from lagoon.skill import Skill
@@ -22,6 +24,8 @@ def run(call: Call) -> int:
 
     config: MakeVerb = call.config
     load_robot(config.robot)
+    if call.more:
+        return run_many(call, "make", _members(call))
     skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
     first = _first_stage(skill, config)
     need(*("text2motion", "retarget", "train", "viewer")[first is not None :])  # Now, not after the training.
@@ -52,6 +56,20 @@ def _rungs(config: MakeVerb, call: Call) -> int:
     return config.remedies if "remedies" in call.given or not short else 0
 
 
+def _members(call: Call) -> dict[str, Member]:
+    if call.config.motion is not None:
+        raise BadInputError(
+            "One motion file cannot be the motion of several commands. Name one command, or leave motion= out."
+        )
+    members: dict[str, Member] = {}
+    for text in (call.text, *call.more):
+        if not text.strip():
+            raise BadInputError(f"One of the {1 + len(call.more)} commands is empty. Say in words what each shall do.")
+        skill = Skill.new(Path(call.config.skills_dir), text, call.config.robot)
+        members[skill.folder.name] = Member(("--", text), text, skill.folder, "evaluate")
+    return members
+
+
 def _first_stage(skill: Skill, config: MakeVerb) -> Stage | None:
     """The import of a file that was asked for now or earlier; None where the words are to be turned into motion."""
     from lagoon.cli.import_stage import import_stage, kept_import
@@ -71,6 +89,7 @@ VERB = Verb(
         ('lagoon make "wave hello"', "everything, into skills/; minutes on two CPU cores"),
         ('lagoon make "wave hello" seed=3 train.minutes=5', "another motion, training stopped after 5 minutes"),
         ('lagoon make "bow" robot=go2 skills_dir=out', "choose the robot and the folder"),
+        ('lagoon make --each "wave hello" bow', "two skills, side by side as far as there are cores"),
         ("lagoon make --motion walk.bvh", "from a motion file instead of words; see lagoon import --help"),
     ),
     main_options=(

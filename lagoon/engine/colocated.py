@@ -12,11 +12,12 @@ from pathlib import Path
 
 from lagoon.engine.checkpoint import latest_checkpoint, load_checkpoint
 from lagoon.engine.config import PPOConfig
+from lagoon.engine.cores import available_cores
 from lagoon.engine.group import Group
 from lagoon.engine.hooks import Hooks
 from lagoon.engine.interrupts import Interrupts
 from lagoon.engine.leader import Control, Leader, is_done
-from lagoon.engine.processes import available_cores, data_parallel
+from lagoon.engine.processes import data_parallel
 from lagoon.engine.session import MakeEnv, Session
 from lagoon.errors import BadInputError
 from lagoon.progress import Progress, silent

@@ -20,6 +20,7 @@ from lagoon.engine.batcher import Batcher
 from lagoon.engine.board import Board
 from lagoon.engine.checkpoint import Checkpoint, latest_checkpoint, pack_state, unpack_state
 from lagoon.engine.config import PPOConfig
+from lagoon.engine.cores import available_cores, pin
 from lagoon.engine.decoupled_ppo import DecoupledPPO
 from lagoon.engine.group import Group, Solo
 from lagoon.engine.hooks import Hooks
@@ -29,7 +30,6 @@ from lagoon.engine.metrics import Averages, Stopwatch
 from lagoon.engine.nodes import ActorNode, MakeEnv, Pace, PolicyCopy, PolicyNode, seat_seeds
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.ppo import PPO, update_normalizers
-from lagoon.engine.processes import available_cores, pin
 from lagoon.engine.schedule import noise_std
 from lagoon.engine.scheduler.local import LocalScheduler
 from lagoon.engine.session import learned, take_over

@@ -5,7 +5,6 @@ What enters: what the other ranks shall do. What leaves: the group, for rank 0, 
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -26,8 +25,9 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from lagoon.engine.cores import available_cores, pin
 from lagoon.engine.group import Distributed, Group, Solo
-from lagoon.engine.interrupts import INTERRUPTS
+from lagoon.engine.interrupts import INTERRUPTS, die_with
 from lagoon.engine.shared_sum import SharedSum
 from lagoon.errors import LagoonError
 
@@ -37,14 +37,6 @@ Signals = list[list[Semaphore]]
 _PATIENCE = timedelta(hours=2)
 _START_SECONDS = 120.0
 _LEAVE_SECONDS = 2.0
-_PR_SET_PDEATHSIG = 1
-
-
-def available_cores() -> list[int]:
-    """Return the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 @contextmanager
@@ -170,14 +162,6 @@ def _follow(size: int, folder: Path, parent: int, follow: Follow, signals: Signa
     os._exit(0)
 
 
-def die_with(parent: int) -> None:
-    """Let this process be killed when its parent ends; without this, one that is killed outright would leave others."""
-    if os.uname().sysname == "Linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
 def _await_ready(children: list[BaseProcess], folder: Path, cancelled: Callable[[], bool]) -> None:
     deadline = time.monotonic() + _START_SECONDS
     for rank, child in enumerate(children, start=1):
@@ -226,9 +210,3 @@ def _first_report(children: list[BaseProcess], folder: Path) -> str | None:
                 "Run the same command again to go on from the last checkpoint."
             )
     return None
-
-
-def pin(cores: list[int]) -> None:
-    """Let this process use these cores only."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, cores)

@@ -23,8 +23,9 @@ from typing import Any
 
 import torch
 
-from lagoon.engine.interrupts import INTERRUPTS
-from lagoon.engine.processes import die_with, pin, signals_ignored
+from lagoon.engine.cores import pin
+from lagoon.engine.interrupts import INTERRUPTS, die_with
+from lagoon.engine.processes import signals_ignored
 from lagoon.errors import LagoonError
 
 _LEAVE_SECONDS = 2.0
