@@ -9,7 +9,7 @@ from lagoon.errors import BadInputError
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)
 overrides = st.lists(st.from_regex(r"[a-z_]+(\.[a-z_]+)*=[^\x00]*", fullmatch=True), max_size=3)
-flags = st.lists(st.sampled_from(sorted(set(FLAGS) - set(VALUES) - set(SETTINGS))), max_size=3)
+flags = st.lists(st.sampled_from(sorted(set(FLAGS) - set(VALUES) - set(SETTINGS) - {"--each"})), max_size=3)
 
 
 @settings(max_examples=40)
@@ -38,6 +38,12 @@ def test_the_first_plain_argument_is_the_text(text: str, changes: list[str], giv
 def test_a_flag_may_be_another_way_to_write_a_setting() -> None:
     found = split(["x", "--fix", "a=1"], "retarget", takes_text=True)
     assert found == Arguments("x", ("retarget.fix=true", "a=1"), frozenset({"--fix"}))
+
+
+def test_each_makes_every_plain_argument_a_text() -> None:
+    found = split(["wave hello", "a=1", "--each", "bow"], "make", takes_text=True)
+    assert found == Arguments("wave hello", ("a=1",), frozenset({"--each"}), more=("bow",))
+    assert split(["--", "--each"], "make", takes_text=True) == Arguments("--each", (), frozenset())
 
 
 def test_a_text_may_be_absent() -> None:
