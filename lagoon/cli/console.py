@@ -69,7 +69,8 @@ class Terminal:
             training: the folder of a training, whose numbers are then shown too.
         """
         if (line := progress_line()) is not None:
-            yield _both(title, PlainProgress(self.console, title), line)
+            numbers = None if training is None else TrainingLog(training)
+            yield _both(title, PlainProgress(self.console, title, numbers), line)
             return
         if not self.console.is_terminal:
             numbers = None if training is None else TrainingLog(training)
