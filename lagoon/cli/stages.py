@@ -110,7 +110,8 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
 
     def run(task: Task) -> Outcome:
         need("train")
-        from lagoon.imitation.train import budget, train
+        from lagoon.imitation.base_policy import begin
+        from lagoon.imitation.train import train
 
         skill = task.skill
         if skill.train_folder.exists() and not task.resumes:
@@ -118,11 +119,8 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
         first_whole(skill, task.say)
         motion, robot = reference_of(skill)
         chosen = _suited(skill, config, motion, task.say) if config.suit else config
-        if (steps := budget(motion, chosen)) < chosen.ppo.total_steps:
-            task.say(
-                f"  Level, on three feet or more: {steps:,} steps are enough, {chosen.easy_share:g} of "
-                "train.total_steps (train.easy_share=1 takes all)."
-            )
+        for line in begin(motion, robot, chosen).words:
+            task.say(f"  {line}")
         path = train(motion, robot, chosen, skill.train_folder, seed, task.progress).path
         for line in _reasons(skill.train_folder):
             task.say(f"  {line}")

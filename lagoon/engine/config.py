@@ -126,6 +126,9 @@ class PPOConfig:
     """Use the hand-written backward pass of ``fused.py`` where it applies; False uses autograd everywhere."""
     bf16: bool = False
     """Run the update's matrix products in bfloat16; faster only on processors with AMX."""
+    start_from: str = ""
+    """Checkpoint whose networks and normalisers a new run begins with, by its .json file; empty begins with none. Not
+    read by a run that goes on."""
     total_steps: int = 6_000_000
     """Environment steps over which all schedules run from their starts to their ends."""
     settle_steps: int = 0

@@ -32,7 +32,7 @@ from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.ppo import PPO, update_normalizers
 from lagoon.engine.schedule import noise_std
 from lagoon.engine.scheduler.local import LocalScheduler
-from lagoon.engine.session import learned, take_over
+from lagoon.engine.session import first_policy, learned, take_over
 from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.staleness import StalenessController
 from lagoon.engine.stores.shm import ShmParameterStore
@@ -100,7 +100,7 @@ class GraphSession:
         self._waited, self._since = 0.0, time.monotonic()
         self._restarts = 0
         self.order = torch.Generator().manual_seed(seat_seeds(seed, graph.seats, _PROBE, 0, 0)[1])
-        self.policy, first_obs = self._probe()
+        self.policy, first_obs = self._probe(fresh=checkpoint is None)
         algorithm = PPO if config.graph.objective == "coupled" else DecoupledPPO
         self.algorithm = algorithm(self.policy, config, self.order)
         if checkpoint is not None:
@@ -117,12 +117,12 @@ class GraphSession:
             self.close()
             raise
 
-    def _probe(self) -> tuple[GaussianActorCritic, dict[str, Tensor]]:
+    def _probe(self, fresh: bool) -> tuple[GaussianActorCritic, dict[str, Tensor]]:
         """Return the networks for the environment's sizes, and first observations."""
         env = self._make_env(0, self.graph.rows, seat_seeds(self._seed, self.graph.seats, _PROBE, 0, 0)[0])
         try:
             obs = {name: rows.clone() for name, rows in env.reset().items()}
-            return GaussianActorCritic.from_config(env.obs_dims, env.action_dim, self.config, self._seed), obs
+            return first_policy(env.obs_dims, env.action_dim, self.config, self._seed, fresh), obs
         finally:
             env.close()
 

@@ -65,6 +65,10 @@ class Normalizer(nn.Module):
         sums, squares = deviation.sum(0), deviation.square_().sum(0)
         return torch.cat([sums.double(), squares.double(), count])
 
+    def forget(self, most: float) -> None:
+        """Let what was seen so far count for ``most`` observations at the most."""
+        self.count.clamp_(max=most)
+
     def update(self, moments: Tensor) -> None:
         """Take in observations summarised by ``moments``, from one worker or added up over several.
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lagoon.engine.checkpoint import Checkpoint, pack_state, unpack_state
+from lagoon.engine.checkpoint import Checkpoint, load_checkpoint, pack_state, unpack_state
 from lagoon.engine.config import PPOConfig
 from lagoon.engine.environment import VecEnv
 from lagoon.engine.group import Group
@@ -33,6 +34,8 @@ from lagoon.errors import BadInputError
 
 MakeEnv = Callable[[int, int, int], VecEnv]
 """(rank, num_envs, seed) -> environment; it must be picklable when there are several workers."""
+START_MEMORY = 50_000
+"""Observations that the normalisers of a policy to start from count for."""
 _log = logging.getLogger(__name__)
 
 
@@ -61,7 +64,7 @@ class Session:
         self.env = make_env(group.rank, config.num_envs // group.size, env_seed)
         self.noise = torch.Generator().manual_seed(noise_seed)
         self.order = torch.Generator().manual_seed(order_seed)
-        self.policy = GaussianActorCritic.from_config(self.env.obs_dims, self.env.action_dim, config, seed)
+        self.policy = first_policy(self.env.obs_dims, self.env.action_dim, config, seed, fresh=checkpoint is None)
         self.algorithm = PPO(self.policy, config, self.order, group)
         self.iteration, self.steps = 0, 0
         if checkpoint is not None:
@@ -179,20 +182,51 @@ def learned(
     }
 
 
+def first_policy(
+    obs_dims: dict[str, int], action_dim: int, config: PPOConfig, seed: int, fresh: bool
+) -> GaussianActorCritic:
+    """Return the policy that a run begins with: untrained, or that of ``config.start_from`` if the run is ``fresh``.
+
+    Raises:
+        BadInputError: that policy is of other sizes.
+        CorruptFileError: its file is missing or damaged.
+    """
+    policy = GaussianActorCritic.from_config(obs_dims, action_dim, config, seed)
+    if fresh and config.start_from:
+        checkpoint = load_checkpoint(Path(config.start_from))
+        if different := _differences(checkpoint, policy):
+            raise BadInputError(
+                f"The policy {checkpoint.path} to start from has {different[0]}; this run has {different[1]}. Use the "
+                "same settings, or train.start.policy=none to start without one."
+            )
+        std = policy.std.clone()
+        policy.load_state_dict(checkpoint.group("policy"))
+        policy.std.copy_(std)
+        for normalizer in policy.normalizer.values():
+            normalizer.forget(START_MEMORY)  # Another motion looks different; its own statistics shall count.
+    return policy
+
+
+def _differences(checkpoint: Checkpoint, policy: GaussianActorCritic) -> tuple[str, str] | None:
+    """Say in what a checkpoint's networks differ from a policy, there and here; None where they do not."""
+    saved, own = checkpoint.facts["policy"], policy.facts()
+    different = [key for key in own if saved.get(key) != own[key]]
+    if not different:
+        return None
+    there, here = (", ".join(f"{key} = {facts.get(key)}" for key in different) for facts in (saved, own))
+    return there, here
+
+
 def take_over(checkpoint: Checkpoint, policy: GaussianActorCritic, algorithm: Algorithm) -> tuple[int, int]:
     """Put what ``learned`` saved into a policy and an algorithm; returns iterations and environment steps so far.
 
     Raises:
         BadInputError: the checkpoint is of a network with other sizes.
     """
-    saved, own = checkpoint.facts["policy"], policy.facts()
-    different = [key for key in own if saved.get(key) != own[key]]
-    if different:
+    if different := _differences(checkpoint, policy):
         raise BadInputError(
-            f"The checkpoint {checkpoint.path} holds a policy with "
-            f"{', '.join(f'{key} = {saved.get(key)}' for key in different)}; this run has "
-            f"{', '.join(f'{key} = {own[key]}' for key in different)}. Use the same settings to go on, or delete "
-            f"the folder {checkpoint.path.parent} to train from the start."
+            f"The checkpoint {checkpoint.path} holds a policy with {different[0]}; this run has {different[1]}. Use "
+            f"the same settings to go on, or delete the folder {checkpoint.path.parent} to train from the start."
         )
     policy.load_state_dict(checkpoint.group("policy"))
     algorithm.load(checkpoint.group("algorithm"), checkpoint.facts["algorithm"])

@@ -282,6 +282,36 @@ class TaskConfig:
 
 
 @dataclass(frozen=True)
+class StartConfig:
+    """The policy that training begins with, and the schedules that suit one that can stand already."""
+
+    policy: str = "auto"
+    """auto takes the robot's base policy for a motion on two legs if there is one; none starts from nothing; else a
+    checkpoint's .json file, or the train folder of a skill."""
+    share: float = 0.35
+    """Share of ``ppo.total_steps`` over which the schedules run then."""
+    std: float = 0.12
+    """``ppo.std_start`` then: less noise, since there is something to lose."""
+    lr: float = 3e-4
+    """``ppo.lr`` then."""
+    ramp: tuple[float, float] = (0.0, 0.3)
+    """``randomization.ramp`` then."""
+
+    def __post_init__(self) -> None:
+        """Check the ranges.
+
+        Raises:
+            BadInputError: a value cannot work.
+        """
+        object.__setattr__(self, "ramp", tuple(float(value) for value in self.ramp))
+        if not 0.0 < self.share <= 1.0:
+            raise BadSettingError.of(self, "share", "a share above 0, up to 1")
+        for name in ("std", "lr"):
+            if getattr(self, name) <= 0.0:
+                raise BadSettingError.of(self, name, "a number above 0")
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """Everything that training a skill depends on."""
 
@@ -291,6 +321,8 @@ class TrainConfig:
     """Domain randomization."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """Learning algorithm and its budget."""
+    start: StartConfig = field(default_factory=StartConfig)
+    """Where the networks begin."""
     easy_share: float = 0.25
     """Share of ``ppo.total_steps`` spent on a motion that stays level and keeps three feet or more on the floor;
     such a motion hardly needs balance. 1 gives every motion the whole budget."""

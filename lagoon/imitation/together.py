@@ -146,20 +146,27 @@ class MakeTogetherEnv:
         Raises:
             BadInputError: fewer robots than skills.
         """
-        count = len(self.skills)
-        if num_envs < count:
-            raise BadInputError(
-                f"{num_envs} robots in a worker cannot be shared out among {count} skills. Use train.num_envs=256 or "
-                "more, or fewer train.workers."
-            )
-        # The first skills get the robots that are left over.
-        sizes = [num_envs // count + (k < num_envs % count) for k in range(count)]
+        sizes = shared_out(num_envs, len(self.skills))
         return TogetherEnv(
             [
                 TrackingEnv(one.motion, self.robot, self.config, size, (seed * 1009 + rank) * 1009 + k, words=one.told)
                 for k, (one, size) in enumerate(zip(self.skills, sizes, strict=True))
             ]
         )
+
+
+def shared_out(robots: int, count: int) -> list[int]:
+    """Sizes of ``count`` parts, as even as they can be, the larger ones first.
+
+    Raises:
+        BadInputError: fewer robots than parts.
+    """
+    if robots < count:
+        raise BadInputError(
+            f"{robots} robots in a worker cannot be shared out among {count} skills. Use train.num_envs=256 or more, "
+            "or fewer train.workers."
+        )
+    return [robots // count + (k < robots % count) for k in range(count)]
 
 
 def _joined(parts: list[dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -22,20 +22,18 @@ from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.run import run
 from lagoon.engine.session import MakeEnv
 from lagoon.errors import BadInputError
+from lagoon.imitation.base_policy import NONE, begin
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import MakeTrackingEnv, TrackingEnv
 from lagoon.imitation.together import Learned, MakeTogetherEnv
 from lagoon.imitation.trouble import Watch, stalled, told
 from lagoon.motion.robot_motion import RobotMotion
-from lagoon.motion.rotations import quat_to_matrix
 from lagoon.paths import append_line, write_text
 from lagoon.progress import Progress, silent
 from lagoon.robot import RobotSpec
 
 SETTLING_CHECKS = 0.5
 """Time between two checks once the schedules have run, in units of ``check_every``: they decide when to end."""
-EASY_TILT = 0.5
-"""A base that tilts less than this [rad] keeps its weight between its feet."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +160,9 @@ def train(
         CorruptFileError: the folder's checkpoints are all damaged.
         KeyboardInterrupt: after a checkpoint was written.
     """
-    make = MakeTrackingEnv(motion, robot, config)
-    return _learn(make, (Learned(motion),), budget(motion, config), robot, config, folder, seed, progress or silent)
+    chosen = begin(motion, robot, config).config
+    make = MakeTrackingEnv(motion, robot, chosen)
+    return learn(make, (Learned(motion),), chosen.ppo.total_steps, robot, chosen, folder, seed, progress or silent)
 
 
 def train_together(
@@ -184,11 +183,12 @@ def train_together(
         KeyboardInterrupt: after a checkpoint was written.
     """
     make = MakeTogetherEnv(tuple(skills), robot, config)
-    total = sum(budget(skill.motion, config) for skill in skills)
-    return _learn(make, make.skills, total, robot, config, folder, seed, progress or silent)
+    alone = replace(config, start=replace(config.start, policy=NONE))  # A base policy knows no words.
+    total = sum(begin(skill.motion, robot, alone).config.ppo.total_steps for skill in skills)
+    return learn(make, make.skills, total, robot, config, folder, seed, progress or silent)
 
 
-def _learn(
+def learn(
     make: MakeEnv,
     skills: Sequence[Learned],
     total: int,
@@ -198,6 +198,18 @@ def _learn(
     seed: int,
     progress: Progress,
 ) -> Checkpoint:
+    """Train on what ``make`` builds, checked on each skill alone; what ``train`` and others share.
+
+    Args:
+        make: builds the environment of a worker.
+        skills: what is checked, and what the checks' environments show.
+        total: environment steps over which the schedules run.
+        robot: who imitates.
+        config: task, randomization, learning.
+        folder: as in ``train``.
+        seed: every draw follows from it.
+        progress: told the share done and how the last check went.
+    """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     write_text(folder / "config.yaml", yaml.safe_dump(_plain(asdict(config)), sort_keys=False))
@@ -228,14 +240,6 @@ def _survivals(folder: Path) -> list[float]:
         with suppress(ValueError, KeyError, TypeError):  # A line that somebody edited is no reason to stop.
             found.append(float(json.loads(line)["survival"]))
     return found
-
-
-def budget(motion: RobotMotion, config: TrainConfig) -> int:
-    """Return the environment steps that a motion gets: fewer if it never leaves the safety of three feet."""
-    up = quat_to_matrix(motion.root_quat_w)[:, 2, 2]
-    level = float(np.arccos(np.clip(up, -1.0, 1.0)).max()) < EASY_TILT
-    footed = bool((motion.foot_contact.sum(axis=1) >= 3).all())
-    return round(config.ppo.total_steps * (config.easy_share if level and footed else 1.0))
 
 
 def trained(folder: Path) -> Checkpoint:

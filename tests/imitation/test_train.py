@@ -10,8 +10,9 @@ import yaml
 
 from lagoon.engine.config import PPOConfig
 from lagoon.errors import BadInputError
-from lagoon.imitation.config import TrainConfig
-from lagoon.imitation.train import budget, train, trained
+from lagoon.imitation.base_policy import begin
+from lagoon.imitation.config import StartConfig, TrainConfig
+from lagoon.imitation.train import train, trained
 from lagoon.motion.rotations import quat_from_rotvec
 
 SMALL = PPOConfig(num_envs=16, horizon=16, total_steps=4096, workers=1, tensorboard=False, hidden=(32, 16))
@@ -53,16 +54,18 @@ def test_learning_raises_the_reward(robot, make_crouch, tmp_path):
     assert sum(rewards[-5:]) / 5 > sum(rewards[:5]) / 5 + 0.05
 
 
-def test_a_motion_on_four_feet_gets_the_small_budget_and_a_rear_up_the_whole(make_crouch):
-    config = TrainConfig(easy_share=0.25)
+def test_a_motion_on_four_feet_gets_the_small_budget_and_a_rear_up_the_whole(robot, make_crouch):
+    config = TrainConfig(easy_share=0.25, start=StartConfig(policy="none"))
     easy = make_crouch()
     values = {name: getattr(easy, name) for name in easy.__dataclass_fields__}
     pitch = np.zeros((easy.num_frames, 3))
     pitch[40:50, 1] = -1.2
     upright = type(easy)(**{**values, "root_quat_w": quat_from_rotvec(pitch)})
-    two_feet = type(easy)(**{**values, "foot_contact": np.tile([True, True, False, False], (easy.num_frames, 1))})
-    assert budget(easy, config) == config.ppo.total_steps // 4
-    assert budget(upright, config) == budget(two_feet, config) == config.ppo.total_steps
+    two = type(easy)(**{**values, "foot_contact": np.tile([True, True, False, False], (easy.num_frames, 1))})
+    motions = {"easy": easy, "upright": upright, "two feet": two}
+    steps = {name: begin(m, robot, config).config.ppo.total_steps for name, m in motions.items()}
+    whole = config.ppo.total_steps
+    assert steps == {"easy": whole // 4, "upright": whole, "two feet": whole}
 
 
 @pytest.mark.parametrize(("name", "steady", "most"), [("steady", 0.5, 1.0), ("unsteady", 1.1, 2.0)])
