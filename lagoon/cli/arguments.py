@@ -34,15 +34,17 @@ FLAGS = {
     "--fix": "change a motion that is not trackable to the nearest one that is, the same as retarget.fix=true",
     "--caption": "TEXT: what the motion shows, the same as caption=TEXT",
     "--each": "take every plain argument as a command of its own, and make them side by side",
+    "--profile": "record where a training's time goes, into train/profile/, the same as train.ppo.profile=true",
     "--plain": "show a training as a progress bar instead of a dashboard",
     "--sim": "run over the fake robot, in real time",
     "--dry-run": "read and compute, send nothing, and show what would be sent",
 }
-COMMON = tuple(flag for flag in FLAGS if flag not in ("--show", "--fix", "--each", "--plain", "--sim", "--dry-run"))
+_OWN = ("--show", "--fix", "--each", "--profile", "--plain", "--sim", "--dry-run")
+COMMON = tuple(flag for flag in FLAGS if flag not in _OWN)
 """Flags of the verbs that make skills."""
 VALUES = {"--motion": "motion", "--caption": "caption"}
 """Flags that take the next argument, and the setting that each writes."""
-SETTINGS = {"--fix": "retarget.fix=true"}
+SETTINGS = {"--fix": "retarget.fix=true", "--profile": "train.ppo.profile=true"}
 """Flags that are another way to write a setting."""
 _SHORT = {"-h": "--help"}
 _SETTING = re.compile(r"[a-z_]+(\.[a-z_]+)*=")

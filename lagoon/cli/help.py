@@ -87,14 +87,14 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     if verb.text == "files":
         return ("--help", "--cfg", "--again", "--caption")
     if verb.text == "command":
-        extra = {"generate": ["--show"], "make": ["--fix", "--plain", "--each"]}
+        extra = {"generate": ["--show"], "make": ["--fix", "--profile", "--plain", "--each"]}
         mine = [*COMMON, *extra.get(verb.name, [])]
         return tuple(flag for flag in mine if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
     runs_a_stage = verb.text in ("skill", "skills") and verb.name not in ("play", "convert", "deploy check")
     if verb.name == "retarget":
         return ("--help", "--cfg", "--again", "--fix")
     if verb.name == "train":
-        return ("--help", "--cfg", "--again", "--plain")
+        return ("--help", "--cfg", "--again", "--profile", "--plain")
     return ("--help", "--cfg", "--again") if runs_a_stage else ("--help", "--cfg")
 
 

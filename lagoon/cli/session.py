@@ -40,6 +40,8 @@ def announce(skill: Skill, screen: Terminal) -> None:
 
 def show_end(skill: Skill, rows: Sequence[Row], call: Call, screen: Terminal) -> int:
     """Print the summary and where to look next; 1 when a stage ended with a verdict of failure."""
+    if "--profile" in call.flags and any(row.stage == "train" and row.kept for row in rows):
+        screen.say("Nothing was trained, so there is no new profile; --again trains anew.")
     screen.summary(rows)
     for line in next_steps(skill, rows, call):
         screen.say(line)

@@ -45,6 +45,7 @@ WITHOUT_EFFECT = (
     "train.ppo.checkpoint_seconds",
     "train.ppo.keep_checkpoints",
     "train.ppo.tensorboard",
+    "train.ppo.profile",
     "evaluate.threads",
 )
 """Settings that may change without making a finished stage stale."""
@@ -122,12 +123,31 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
         for line in begin(motion, robot, chosen).words:
             task.say(f"  {line}")
         path = train(motion, robot, chosen, skill.train_folder, seed, task.progress).path
-        for line in _reasons(skill.train_folder):
+        for line in [*_reasons(skill.train_folder), *(_times(skill.train_folder) if chosen.ppo.profile else [])]:
             task.say(f"  {line}")
         return Outcome((path.with_suffix(".json"), path.with_suffix(".safetensors")), last_check(skill.train_folder))
 
     title, where = "learning to do it in simulation", lambda skill: skill.train_folder
     return Stage("train", title, plan, run, checkpoint_of, mends=True, extends=trains_on, training=where)
+
+
+def _times(folder: Path) -> list[str]:
+    """What a profile says, for the terminal: the table, then advice."""
+    from lagoon.engine import profile
+
+    workers = profile.read(folder)
+    if not workers:
+        return []
+    rows = profile.table(workers)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if i else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return [*lines, *profile.advice(workers), f"Profile: {folder / profile.FOLDER}/profile.md"]
 
 
 def export_stage() -> Stage:

@@ -14,6 +14,7 @@ from lagoon.engine.metrics import Stopwatch
 from lagoon.engine.params import LATEST, ParameterStore
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.streams.base import Actions
+from lagoon.spans import span
 
 
 class ActingPolicy:
@@ -34,8 +35,9 @@ class ActingPolicy:
         newest = self._store.version
         wanted = newest if version < 0 else version
         if wanted != self.version:
-            self.version, tensors = self._store.get(LATEST if version < 0 else version)
-            self._policy.load_state_dict(dict(tensors))
+            with span("copy parameters"):
+                self.version, tensors = self._store.get(LATEST if version < 0 else version)
+                self._policy.load_state_dict(dict(tensors))
         return self.version
 
     @torch.no_grad()

@@ -14,6 +14,7 @@ from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.staleness import StalenessController
 from lagoon.engine.streams.shm import ShmSampleStream
 from lagoon.engine.trajectory import Trajectory, TrajectorySchema
+from lagoon.spans import span
 
 _IDLE_SECONDS = 0.2
 
@@ -120,7 +121,8 @@ class Batcher:
                 with self._lock:
                     moved = self._step()
                 if not moved:
-                    self._bell.wait(_IDLE_SECONDS)
+                    with span("wait: rollouts"):
+                        self._bell.wait(_IDLE_SECONDS)
         except BaseException as error:
             self._failure = error
             self._arrived.set()
@@ -139,7 +141,8 @@ class Batcher:
         if self.staleness.too_old(int(slot["version"].min()), self._target):
             self.staleness.reject()
         else:
-            self._copy(slot, self._filling)
+            with span("copy samples"):
+                self._copy(slot, self._filling)
             self.staleness.accept()
         self._stream.release(slot)
         if self._filled == self._stream.seats:

@@ -18,9 +18,11 @@ from lagoon.engine.hooks import Hooks
 from lagoon.engine.interrupts import Interrupts
 from lagoon.engine.leader import Control, Leader, is_done
 from lagoon.engine.processes import data_parallel
+from lagoon.engine.profile import profiled
 from lagoon.engine.session import MakeEnv, Session
 from lagoon.errors import BadInputError
 from lagoon.progress import Progress, silent
+from lagoon.spans import recording, span
 
 
 def run(
@@ -58,14 +60,16 @@ def run(
     if checkpoint is not None and is_done(checkpoint, config):
         return checkpoint.path
     start = checkpoint.path if checkpoint is not None else None
-    follow = partial(_follow, make_env, config, seed, start)
-    with Interrupts() as interrupts, data_parallel(size, follow, lambda: interrupts.requested) as group:
-        session = Session(make_env, config, seed, group, checkpoint)
-        try:
-            leader = Leader(session, folder, hooks, progress or silent, interrupts, checkpoint)
-            path, finished = leader.lead()
-        finally:
-            session.close()
+    with Interrupts() as interrupts, profiled(folder, config.profile) as profile:
+        follow = partial(_follow, make_env, config, seed, start, profile)
+        with data_parallel(size, follow, lambda: interrupts.requested) as group, recording(profile, "rank-0"):
+            with span("start"):
+                session = Session(make_env, config, seed, group, checkpoint)
+            try:
+                leader = Leader(session, folder, hooks, progress or silent, interrupts, checkpoint)
+                path, finished = leader.lead()
+            finally:
+                session.close()
     if interrupts.requested and not finished:
         raise KeyboardInterrupt
     return path
@@ -89,9 +93,17 @@ def worker_count(config: PPOConfig) -> int:
     return config.workers
 
 
-def _follow(make_env: MakeEnv, config: PPOConfig, seed: int, start: Path | None, group: Group) -> None:
+def _follow(
+    make_env: MakeEnv, config: PPOConfig, seed: int, start: Path | None, profile: Path | None, group: Group
+) -> None:
     """Do what rank 0 says until it says stop."""
-    session = Session(make_env, config, seed, group, load_checkpoint(start) if start is not None else None)
+    with recording(profile, f"rank-{group.rank}"):
+        _iterate(make_env, config, seed, start, group)
+
+
+def _iterate(make_env: MakeEnv, config: PPOConfig, seed: int, start: Path | None, group: Group) -> None:
+    with span("start"):
+        session = Session(make_env, config, seed, group, load_checkpoint(start) if start is not None else None)
     try:
         while True:
             control = Control().shared(group)

@@ -30,6 +30,7 @@ from lagoon.engine.metrics import Averages, Stopwatch
 from lagoon.engine.nodes import ActorNode, MakeEnv, Pace, PolicyCopy, PolicyNode, seat_seeds
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.ppo import PPO, update_normalizers
+from lagoon.engine.profile import profiled
 from lagoon.engine.schedule import noise_std
 from lagoon.engine.scheduler.local import LocalScheduler
 from lagoon.engine.session import first_policy, learned, take_over
@@ -41,6 +42,7 @@ from lagoon.engine.topology import Graph, graph_of
 from lagoon.engine.trajectory import ppo_schema
 from lagoon.engine.workers.trainer import TrainerSpec, TrainerWorker
 from lagoon.progress import Progress, silent
+from lagoon.spans import recording, span
 
 _WAIT_SECONDS = 0.1
 _PROBE = 2**31  # Sets the seed of the environment that only tells sizes apart from those of the seats.
@@ -66,8 +68,13 @@ def run(
     threads, cores = torch.get_num_threads(), available_cores()
     torch.set_num_threads(1)
     try:
-        with Interrupts() as interrupts:
-            session = GraphSession(make_env, config, seed, graph_of(config, cores), checkpoint)
+        with (
+            Interrupts() as interrupts,
+            profiled(folder, config.profile) as profile,
+            recording(profile, "trainer"),
+        ):
+            with span("start"):
+                session = GraphSession(make_env, config, seed, graph_of(config, cores), checkpoint, profile)
             try:
                 leader = Leader(session, folder, hooks, progress or silent, interrupts, checkpoint)
                 path, finished = leader.lead()
@@ -85,9 +92,23 @@ class GraphSession:
     """The trainer and everything it started."""
 
     def __init__(
-        self, make_env: MakeEnv, config: PPOConfig, seed: int, graph: Graph, checkpoint: Checkpoint | None
+        self,
+        make_env: MakeEnv,
+        config: PPOConfig,
+        seed: int,
+        graph: Graph,
+        checkpoint: Checkpoint | None,
+        profile: Path | None = None,
     ) -> None:
         """Build the streams, start the processes, and take a checkpoint over.
+
+        Args:
+            make_env: builds the environment of a seat.
+            config: the recipe.
+            seed: every draw follows from it.
+            graph: who runs where.
+            checkpoint: where to go on, or None to start.
+            profile: where the processes record what they do, or None.
 
         Raises:
             BadInputError: the checkpoint is of a network with other sizes.
@@ -95,7 +116,7 @@ class GraphSession:
         self.config, self.graph, self.watch = config, graph, Stopwatch()
         self.group: Group = Solo()
         self.iteration, self.steps = 0, 0
-        self._make_env, self._seed = make_env, seed
+        self._make_env, self._seed, self._profile = make_env, seed, profile
         self._averages, self._worker_cpu = Averages(), list[dict[str, float]]()
         self._waited, self._since = 0.0, time.monotonic()
         self._restarts = 0
@@ -190,6 +211,8 @@ class GraphSession:
             self._copy() if self._inference is None else self._inference.of_actor(seats.start),
             self._pace,
             self._bells[f"actor-{number}"],
+            self._profile,
+            f"actor-{number}" + f"-again-{starts}" * (starts > 0),
         )
 
     def _policy_worker(self, number: int, starts: int) -> PolicyNode:
@@ -203,6 +226,8 @@ class GraphSession:
             not self.config.graph.lockstep,
             self.board,
             self._bells[f"policy-{number}"],
+            self._profile,
+            f"policy-{number}" + f"-again-{starts}" * (starts > 0),
         )
 
     @property
@@ -218,7 +243,9 @@ class GraphSession:
             for name in self.scheduler.revive(self._bury):
                 self._restarts += 1
                 _log.warning("The process %s was killed; it has been started anew.", name)
-            if self.batcher.wait(_WAIT_SECONDS):
+            with span("wait: samples"):
+                arrived = self.batcher.wait(_WAIT_SECONDS)
+            if arrived:
                 self._waited += time.monotonic() - start
                 return True
             if cancelled():

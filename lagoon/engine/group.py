@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from lagoon.engine.shared_sum import SharedSum
+from lagoon.spans import span
 
 _LONG = 1024  # Elements from which shared memory is worth its set-up.
 
@@ -73,18 +74,21 @@ class Distributed:
     def sum_(self, tensor: Tensor) -> Tensor:
         """Add the tensors of all ranks, in place."""
         long = tensor.numel() >= _LONG
-        if long and self._shared_sum is not None and self._shared_sum.fits(tensor):
-            return self._shared_sum(tensor)
-        dist.all_reduce(tensor)
+        with span("wait: other workers"):  # The sum itself is short.
+            if long and self._shared_sum is not None and self._shared_sum.fits(tensor):
+                return self._shared_sum(tensor)
+            dist.all_reduce(tensor)
         return tensor
 
     def lead_(self, tensor: Tensor) -> Tensor:
         """Overwrite the tensor with that of rank 0."""
-        dist.broadcast(tensor, src=0)
+        with span("wait: other workers"):
+            dist.broadcast(tensor, src=0)
         return tensor
 
     def gather(self, item: Any) -> list[Any]:
         """Return the items of all ranks on rank 0."""
         items: list[Any] | None = [None] * self.size if self.rank == 0 else None
-        dist.gather_object(item, items, dst=0)
+        with span("wait: other workers"):
+            dist.gather_object(item, items, dst=0)
         return items or []

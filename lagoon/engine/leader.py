@@ -24,6 +24,7 @@ from lagoon.engine.metrics import Averages, MetricsWriter, Stopwatch
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.errors import StageFailedError
 from lagoon.progress import Progress
+from lagoon.spans import span
 
 BUDGET = ("total_steps", "settle_steps", "minutes")
 """Fields of PPOConfig that say how long a run is."""
@@ -141,7 +142,8 @@ class Leader:
                 save = stop or time.monotonic() - saved >= config.checkpoint_seconds
                 control = Control(fraction, save, stop).shared(session.group)
                 if control.save:
-                    path, saved = self._save(fraction, finished), time.monotonic()
+                    with span("save"):
+                        path, saved = self._save(fraction, finished), time.monotonic()
                 if control.stop:
                     return path, finished
                 if session.ready(lambda: self._interrupts.requested):
@@ -164,9 +166,11 @@ class Leader:
         now = time.monotonic()
         metrics |= {"speed/samples_per_second": (session.steps - before) / max(now - self._last, 1e-9)} | self._notes
         self._last, self._notes = now, {}
-        writer.write(session.iteration, metrics)
+        with span("log"):
+            writer.write(session.iteration, metrics)
         self._check_finite(metrics)
-        self._progress(self._spent(), f"{session.steps:,} steps, reward {metrics['train/reward']:.3f}")
+        with span("progress"):
+            self._progress(self._spent(), f"{session.steps:,} steps, reward {metrics['train/reward']:.3f}")
         if self._hooks is None:
             return False
         info = IterationInfo(

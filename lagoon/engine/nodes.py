@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,6 +27,7 @@ from lagoon.engine.trajectory import Trajectory
 from lagoon.engine.worker import Worker
 from lagoon.engine.workers.actor import ActorSpec, ActorWorker
 from lagoon.engine.workers.policy import PolicySpec, PolicyWorker
+from lagoon.spans import recording, span
 
 MakeEnv = Callable[[int, int, int], VecEnv]
 _REPORT_SECONDS = 0.5
@@ -137,13 +139,21 @@ class ActorNode:
     """Who answers: policy workers, or the actor itself."""
     pace: Pace
     bell: Doorbell
+    profile: Path | None = None
+    """Where to record what this process does."""
+    name: str = "actor"
 
     def __call__(self, report: Reporter) -> None:
         """Act until the board says stop."""
+        with recording(self.profile, self.name):
+            self._act(report)
+
+    def _act(self, report: Reporter) -> None:
         watch = Stopwatch()
-        environments = [
-            self.make_env(seat, self.rows, seed) for seat, (seed, _) in zip(self.seats, self.seeds, strict=True)
-        ]
+        with span("start"):
+            environments = [
+                self.make_env(seat, self.rows, seed) for seat, (seed, _) in zip(self.seats, self.seeds, strict=True)
+            ]
         inference: PinnedStream
         if isinstance(self.inference, PolicyCopy):
             noise = [torch.Generator().manual_seed(seed) for _, seed in self.seeds]
@@ -167,9 +177,16 @@ class PolicyNode:
     together: bool
     board: Board
     bell: Doorbell
+    profile: Path | None = None
+    """Where to record what this process does."""
+    name: str = "policy"
 
     def __call__(self, report: Reporter) -> None:
         """Answer until the board says stop."""
+        with recording(self.profile, self.name):
+            self._answer(report)
+
+    def _answer(self, report: Reporter) -> None:
         watch = Stopwatch()
         worker = PolicyWorker()
         noise = {seat: torch.Generator().manual_seed(seed) for seat, seed in self.seeds.items()}
@@ -194,14 +211,16 @@ def _live(
     facts: Callable[[], dict[str, Any]],
 ) -> None:
     """Poll a worker until the run ends, and report now and then."""
-    worker.start()
+    with span("start"):
+        worker.start()
     samples, reported = 0, time.monotonic()
     try:
         while not board.stopped:
             done = worker.poll().samples
             samples += done
             if not done:
-                bell.wait(_IDLE_SECONDS)
+                with span(f"wait: {worker.waits_for}"):
+                    bell.wait(_IDLE_SECONDS)
             if time.monotonic() - reported > _REPORT_SECONDS:
                 report(cpu=watch.take(), samples=samples, **facts())
                 samples, reported = 0, time.monotonic()

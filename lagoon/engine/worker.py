@@ -51,6 +51,11 @@ class Worker(ABC, Generic[Spec]):
             self._refuse("poll", {Stage.RUNNING})
         return self._poll()
 
+    @property
+    def waits_for(self) -> str:
+        """What the worker was waiting for when its last poll did nothing, in a word."""
+        return "work"
+
     def stop(self) -> None:
         """Free what the worker holds; stopping twice does nothing."""
         if self.stage is not Stage.STOPPED:

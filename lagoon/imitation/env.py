@@ -31,6 +31,7 @@ from lagoon.robot import RobotSpec
 from lagoon.sim.backend import BodyParameters, SimBackend, SimState
 from lagoon.sim.model import TRAINING
 from lagoon.sim.mujoco_backend import MujocoBackend
+from lagoon.spans import span
 
 Tensor = torch.Tensor
 
@@ -205,9 +206,11 @@ class TrackingEnv:
         timed = self._steps % PHYSICS_TIMING_STEPS == 0
         self._steps += 1
         if not timed:
-            return self.backend.step(targets)
+            with span("physics"):
+                return self.backend.step(targets)
         before = time.process_time()
-        diverged = self.backend.step(targets)
+        with span("physics"):
+            diverged = self.backend.step(targets)
         self._physics_ms = 1e3 * (time.process_time() - before)
         return diverged
 

@@ -15,6 +15,7 @@ from lagoon.engine.metrics import Averages, Stopwatch
 from lagoon.engine.streams.base import Actions, InferenceStream, SampleStream
 from lagoon.engine.trajectory import Trajectory
 from lagoon.engine.worker import PollResult, Worker
+from lagoon.spans import span
 
 
 @dataclass
@@ -54,6 +55,11 @@ class ActorWorker(Worker[ActorSpec]):
             self._ring.append(_Seat(key, env, env.reset()))
 
     @property
+    def waits_for(self) -> str:
+        """What an actor that did nothing in its last poll is waiting for."""
+        return "permit" if all(seat.slot is None for seat in self._ring) else "actions"
+
+    @property
     def observations(self) -> list[dict[str, Tensor]]:
         """The newest observations of each environment of the ring."""
         return [seat.obs for seat in self._ring]
@@ -84,10 +90,12 @@ class ActorWorker(Worker[ActorSpec]):
         answer = self._spec.inference.response(seat.key)
         if answer is None:
             return False
-        self._record_before(seat, seat.slot, answer)
+        with span("copy samples"):
+            self._record_before(seat, seat.slot, answer)
         with self._spec.watch("env"):
             result = seat.env.step(answer.action)
-        self._record_after(seat, seat.slot, result)
+        with span("copy samples"):
+            self._record_after(seat, seat.slot, result)
         return True
 
     def _record_before(self, seat: _Seat, slot: Trajectory, answer: Actions) -> None:

@@ -46,6 +46,11 @@ class PolicyWorker(Worker[PolicySpec]):
     def _start(self) -> None:
         pass
 
+    @property
+    def waits_for(self) -> str:
+        """What a policy worker that has nothing to do is waiting for."""
+        return "questions"
+
     def _poll(self) -> PollResult:
         questions = sorted(self._spec.service.questions(), key=lambda question: question.version)
         done = 0

@@ -14,6 +14,7 @@ from lagoon.engine.ppo import Algorithm
 from lagoon.engine.staleness import staleness_metrics
 from lagoon.engine.streams.base import SampleStream
 from lagoon.engine.worker import PollResult, Worker
+from lagoon.spans import span
 
 
 @dataclass
@@ -44,7 +45,8 @@ class TrainerWorker(Worker[TrainerSpec]):
         self._publish()
 
     def _publish(self) -> None:
-        self._spec.store.push(self._spec.policy.state_dict(), self.version)
+        with span("copy parameters"):
+            self._spec.store.push(self._spec.policy.state_dict(), self.version)
 
     def _poll(self) -> PollResult:
         trajectory = self._spec.samples.take()
