@@ -11,6 +11,7 @@ It begins with the policy of one skill that was learned alone: to balance is lea
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,9 +89,14 @@ def pretrain(
 
 
 def write_base(
-    checkpoint: Checkpoint, commands: Sequence[str], robot: RobotSpec, config: TrainConfig, out: Path
+    checkpoint: Checkpoint,
+    commands: Sequence[str],
+    robot: RobotSpec,
+    config: TrainConfig,
+    out: Path,
+    notes: Sequence[str] = (),
 ) -> None:
-    """Write the policy alone, without what only its own training needs, and its card."""
+    """Write the policy alone, without what only its own training needs, and its card with further lines."""
     tensors = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("policy/")}
     step = int(checkpoint.facts["step"])
     facts = {
@@ -105,10 +111,12 @@ def write_base(
         path = save_checkpoint(Path(place), step, tensors, facts, keep=1)
         path.with_suffix(".safetensors").replace(out / "policy.safetensors")
         path.replace(out / "policy.json")
-    write_text(out / "MODEL_CARD.md", card(out.name, commands, robot, config, step))
+    write_text(out / "MODEL_CARD.md", card(out.name, commands, robot, config, step, notes))
 
 
-def card(name: str, commands: Sequence[str], robot: RobotSpec, config: TrainConfig, step: int) -> str:
+def card(
+    name: str, commands: Sequence[str], robot: RobotSpec, config: TrainConfig, step: int, notes: Sequence[str] = ()
+) -> str:
     """What the policy is, as Markdown."""
     known = ", ".join(f"'{command}'" for command in commands)
     return "\n".join(
@@ -122,11 +130,19 @@ def card(name: str, commands: Sequence[str], robot: RobotSpec, config: TrainConf
             f"- Training: {step:,} environment steps with the default task and randomization, {config.ppo.num_envs} "
             "robots, shared out evenly; `python -m lagoon.imitation.pretrain`, see docs/imitation.md.",
             f"- Networks: {list(config.ppo.hidden)}, {config.ppo.activation}; actor, critic, the normalisers of both.",
+            *(f"- {note}" for note in notes),
             "- Licence: Apache-2.0, as lagoon.",
             "- Limits: one body, flat floor, two legs. What it gains is measured in benchmarks/README.md.",
             "",
         ]
     )
+
+
+def learned_words(folder: Path, commands: Sequence[str]) -> str:
+    """What the last check of a pretraining found for each motion, in words."""
+    last = json.loads((folder / "checks.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    shares = ", ".join(f"{command} {share:.0%}" for command, share in zip(commands, last["each"], strict=True))
+    return f"Noise-free robots that reached the end in the last check, {CHECK_TRIALS} each: {shares}."
 
 
 def main() -> None:
@@ -159,7 +175,11 @@ def main() -> None:
             options.seed,
             lambda fraction, message="": bar.update(task, completed=fraction, description=message),
         )
-    write_base(checkpoint, list(motions), robot, config, options.out)
+    notes = [learned_words(options.skills_dir / "pretrain", list(motions))]
+    if options.start:
+        skill = Skill.open(options.start)
+        notes.append(f"Began with: the policy of '{skill.command}', seed {skill.stages['train'].seed}.")
+    write_base(checkpoint, list(motions), robot, config, options.out, notes)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.imitation import base_policy
 from lagoon.imitation.base_policy import begin
 from lagoon.imitation.config import AlignmentConfig, StartConfig, TaskConfig, TrainConfig
+from lagoon.imitation.env import TrackingEnv
 from lagoon.imitation.pretrain import motions_of, pretrain, write_base
 from lagoon.imitation.train import train
 from lagoon.motion.rotations import quat_from_rotvec
@@ -127,3 +128,14 @@ def test_pretraining_takes_the_motions_that_need_balance(tmp_path):
     (tmp_path / Skill.new(tmp_path, "rear", "go2").folder.name / "robot.npz").unlink()
     with pytest.raises(BadInputError, match="holds 1 motions of the go2 that need balance"):
         motions_of(tmp_path, ROBOT)
+
+
+def test_the_shipped_base_fits_the_defaults(monkeypatch):
+    monkeypatch.undo()
+    found = begin(rearing(), ROBOT, TrainConfig())
+    assert found.config.ppo.start_from.endswith("go2-upright/policy.json")
+    assert found.config.ppo.total_steps == 2_100_000
+    env = TrackingEnv(rearing(), ROBOT, TrainConfig(), 2, 0)
+    policy = first_policy(env.obs_dims, env.action_dim, found.config.ppo, 0, fresh=True)
+    env.close()
+    assert policy.facts()["hidden"] == list(TrainConfig().ppo.hidden)
