@@ -71,6 +71,8 @@ class Attempt:
 
     def line(self) -> str:
         """One line for people."""
+        if not self.policy_sha256:
+            return f"{self.words}: could not be done"
         steps = f" after {self.steps / 1e6:.1f} M steps" if self.steps else ""
         return f"{self.words}: {'PASS' if self.passed else 'FAIL'}, {self.survival:.1%} survive{steps}"
 
@@ -144,6 +146,13 @@ class Ladder:
         """Begin a rung, with the best so far in best/."""
         self.stored, self.holds_best = self.kept, False
         self.current = (name, words, {**self.best.changes, **changes})
+
+    def refuse(self, why: str) -> None:
+        """End a rung that could not be done."""
+        assert self.current is not None
+        name, words, changes = self.current
+        self.attempts.append(Attempt("", False, 0.0, NO_ERROR, (why,), (), 0, name, words, changes))
+        self.current = None
 
     def note(self, found: Attempt) -> None:
         """Take in how the skill stands now: the end of a rung, or another verdict on what is kept."""

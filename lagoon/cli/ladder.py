@@ -18,7 +18,7 @@ from lagoon.cli.lock import locked
 from lagoon.cli.pipeline import Row, Screen, Stage, run_stages
 from lagoon.cli.remedies import Remedy, next_remedy
 from lagoon.cli.schema import build, to_plain
-from lagoon.errors import LagoonError
+from lagoon.errors import BadInputError, LagoonError
 from lagoon.skill import Skill, hash_of
 
 BEST = "best"
@@ -67,7 +67,14 @@ def climb(
         screen.say(f"Remedy {number} of at most {rungs}: {remedy.words} ({typed})")
         screen.say(f"  Ctrl-C stops; the same line with remedies=0 then takes the best so far ({best:.1%} survive)")
         stages = [stage for stage in stages_of(changed(config, ladder.changes)) if stage.name in STAGES]
-        by_stage |= {row.stage: row for row in run_stages(skill, stages, screen)}
+        try:
+            by_stage |= {row.stage: row for row in run_stages(skill, stages, screen)}
+        except (
+            BadInputError
+        ) as error:  # A motion that the rung makes impossible is the end of the rung, not of the skill.
+            screen.say(f"  {error}")
+            ladder.refuse(str(error))
+            ladder.save(skill.folder)
     for line in ladder.lines():
         screen.say(line)
     return [_of_record(row, skill) for row in by_stage.values()]
@@ -108,6 +115,8 @@ def _begin(skill: Skill, settings: str, rungs: int, again: bool) -> Ladder:
 def _judge(skill: Skill, ladder: Ladder, rungs: int) -> Remedy | None:
     """Take in the verdict on what the folder holds; return the next rung, with the best so far safe in best/."""
     skill.stages = Skill.open(skill.folder).stages
+    if ladder.current is None:
+        _restore(skill, ladder)
     ladder.note(Attempt.of(skill))
     if ladder.tried:
         ladder.save(skill.folder)  # Before files move: a rung that ended must not run again.

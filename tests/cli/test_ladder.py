@@ -30,6 +30,7 @@ class Bench:
         self.config = MakeVerb()
         self.trained: list[dict[str, Any]] = []
         self.stop_at: int | None = None
+        self.refused: list[dict[str, Any]] = []
 
     def make(self) -> tuple[Skill, str, list[Row]]:
         skill, screen = Skill.new(self.folder, "do a cartwheel", "go2"), Lines()
@@ -56,6 +57,8 @@ class Bench:
             task.skill.train_folder.mkdir(exist_ok=True)
             policy = task.skill.train_folder / "policy.json"
             policy.write_text(json.dumps(made))
+            if made in self.refused:
+                raise BadInputError("Nobody can do this.")
             if len(self.trained) == self.stop_at:
                 raise KeyboardInterrupt
             line = {"steps": 6_000_000, "reasons": ["3 falls in motion: torque"]}
@@ -203,6 +206,16 @@ def test_ctrl_c_while_the_best_is_brought_back_loses_nothing(tmp_path: Path, mon
     monkeypatch.undo()
     skill, _, _ = bench.make()
     assert calls and made_with(skill)["speed"] == 1.0 and len(bench.trained) == 2
+
+
+def test_a_rung_that_cannot_be_done_does_not_end_the_ladder(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, lambda made: 0.5, rungs=2)
+    bench.refused.append({"speed": 0.7, "alignment": 0.0, "settle": 1.0, "map": "auto"})
+    skill, out, rows = bench.make()
+    assert [one["speed"] for one in bench.trained] == [1.0, 0.7, 1.0] and made_with(skill)["alignment"] == 0.0
+    assert "slower, at 0.7 of the person's speed: could not be done" in out and rows[-1].result == "FAIL 50%"
+    bench.make()
+    assert len(bench.trained) == 3
 
 
 def test_other_wishes_begin_another_ladder(tmp_path: Path) -> None:
