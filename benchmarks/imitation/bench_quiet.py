@@ -35,7 +35,8 @@ from lagoon.deploy.trials import draw_conditions
 from lagoon.engine.checkpoint import latest_checkpoint
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.export import export
-from lagoon.imitation.train import budget, train
+from  import budget
+from lagoon.imitation.train import train
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_yaw
 from lagoon.paths import write_text
