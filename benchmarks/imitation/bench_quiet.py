@@ -33,9 +33,9 @@ from lagoon.deploy.tracking import ReferenceTrack, Tracker
 from lagoon.deploy.trial_run import TrialRun
 from lagoon.deploy.trials import draw_conditions
 from lagoon.engine.checkpoint import latest_checkpoint
+from lagoon.imitation.base_policy import begin
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.export import export
-from  import budget
 from lagoon.imitation.train import train
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_yaw
@@ -66,7 +66,7 @@ def continued(skill: Skill, arm: str, steps: int, folder: Path) -> Path:
     config = changed(config, changes)
     last = latest_checkpoint(skill.train_folder / "checkpoints")
     assert last is not None
-    after = int(last.facts["step"]) + steps - budget(motion, config)
+    after = int(last.facts["step"]) + steps - begin(motion, robot, config).config.ppo.total_steps
     # No check can be as steady as this: every arm gets the same steps.
     config = replace(config, steady=2.0, give_up=0, ppo=replace(config.ppo, settle_steps=after))
     checkpoint = train(motion, robot, config, folder / "train", skill.stages["train"].seed, _progress)
