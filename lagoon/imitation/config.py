@@ -332,7 +332,7 @@ class TrainConfig:
     ``ppo.minutes`` set, time is the limit and nothing follows."""
     steady: float = 0.975
     """Share of the robots that must survive, on average over the last two checks, for the training to end then."""
-    give_up: int = 6
+    give_up: int = 10
     """Checks without gain, once the schedules have run, after which a policy of which less than 90 % survive trains no
     further; 0 uses ``settle`` up."""
     suit: bool = False

@@ -17,8 +17,6 @@ from lagoon.motion.robot_motion import RobotMotion
 
 Tensor = torch.Tensor
 
-GAIN = 0.02
-"""A survival that grows by less between the two halves of the checks looked at has stopped growing."""
 HOPEFUL = 0.9
 """Above this survival nothing counts as stalled: what is left to gain drowns in the noise of 64 trials, and trainings
 that stood at 95 % for a million steps went on to pass."""
@@ -36,7 +34,7 @@ def stalled(survivals: Sequence[float], window: int) -> bool:
         return False
     half, last = window // 2, survivals[-window:]
     first, second = sum(last[:half]) / half, sum(last[-half:]) / half
-    return second < HOPEFUL and second - first < GAIN
+    return second < HOPEFUL and second <= first
 
 
 @dataclass

@@ -17,7 +17,8 @@ from lagoon.motion.rotations import quat_from_rotvec
     ("survivals", "window", "verdict"),
     [
         ([0.5, 0.6, 0.7, 0.8, 0.9, 0.95], 6, False),
-        ([0.1, 0.5, 0.8, 0.8, 0.81, 0.8], 4, True),
+        ([0.1, 0.5, 0.8, 0.82, 0.81, 0.8], 4, True),
+        ([0.1, 0.5, 0.8, 0.8, 0.81, 0.8], 4, False),
         ([0.8, 0.8, 0.8], 4, False),
         ([0.9, 0.8, 0.7, 0.6], 4, True),
         ([0.8, 0.8], 0, False),
