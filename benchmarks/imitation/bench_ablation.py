@@ -31,6 +31,8 @@ ARMS: dict[str, tuple[str, ...]] = {
     "style": (STYLE,),
     "both": (ALIGNMENT, STYLE),
 }
+FIXED = ("train.settle=0", "train.start.policy=none", "remedies=0")
+"""The same steps for all arms, all from nothing: a base policy fits some of the arms only."""
 ROBOT = "go2"
 INTERRUPTED = 130
 
@@ -45,7 +47,7 @@ def make(command: str, seed: int, arm: str, steps: int, folder: Path) -> Path:
         for name in ("human.npz", "candidates.json", "candidates.npz", "skill.yaml"):
             if (source / name).is_file():
                 shutil.copy2(source / name, target / name)
-    settings = [f"train.total_steps={steps}", "train.settle=0", "remedies=0", *ARMS[arm]]
+    settings = [f"train.total_steps={steps}", *FIXED, *ARMS[arm]]
     words = ["make", "--", command, f"seed={seed}", f"robot={ROBOT}", f"skills_dir={where}", *settings]
     code = subprocess.run([sys.executable, "-m", "lagoon.cli", *words], check=False).returncode
     if code == INTERRUPTED:
