@@ -30,6 +30,7 @@ VERBS = (
     "evaluate",
     "together",
     "suite",
+    "align",
     "preview",
     "convert",
     "play",

@@ -14,19 +14,19 @@ from lagoon.imitation.config import TrainConfig
 from lagoon.importers.config import ImportConfig
 from lagoon.retarget.config import RetargetConfig
 from lagoon.studio.config import PlayConfig, PreviewConfig
+from lagoon.text2motion.align.config import AlignConfig
 from lagoon.text2motion.config import GenerateConfig
 
 MAX_SEED = 2**32 - 1
 """The largest seed that every generator of random numbers below takes."""
 
 
-def _check(seed: int | None, skills_dir: str) -> None:
+def _check(seed: int | None, folder: str, name: str = "skills_dir") -> None:
     if seed is not None and not 0 <= seed <= MAX_SEED:
         raise BadInputError(f"seed={seed}: expected a whole number from 0 to {MAX_SEED}. Type seed=NUMBER.")
-    if not skills_dir.strip() or "\0" in skills_dir:
+    if not folder.strip() or "\0" in folder:
         raise BadInputError(
-            f"skills_dir={skills_dir!r}: expected the name of a folder. Type skills_dir=PATH, or skills_dir=. for the "
-            "current folder."
+            f"{name}={folder!r}: expected the name of a folder. Type {name}=PATH, or {name}=. for the current folder."
         )
 
 
@@ -215,6 +215,34 @@ class SuiteVerb:
             _check(seed, self.skills_dir)
         if self.trials < 1:
             raise BadInputError(f"trials={self.trials}: expected at least 1. Type trials=NUMBER.")
+
+
+@dataclass(frozen=True)
+class AlignVerb:
+    """Settings of ``lagoon align``."""
+
+    out: str = "aligned"
+    """Folder of the run; gets train/ and model/."""
+    robot: str = "go2"
+    """Robot that the motions are for."""
+    seed: int = 0
+    """Seed of everything that is drawn, 0 to 4294967295."""
+    judge_step: float = 0.05
+    """Time between two poses of the robot that the judge solves [s]; a skill has the robot's control period, 0.02 s."""
+    align: AlignConfig = field(default_factory=AlignConfig)
+    """Fine-tuning of the generator."""
+    retarget: RetargetConfig = field(default_factory=lambda: RetargetConfig(passes=1, iterations=4))
+    """Human motion to robot motion, as the judge does it: coarser than for a skill, and several times as fast."""
+
+    def __post_init__(self) -> None:
+        """Check folder, seed and step.
+
+        Raises:
+            BadInputError: the seed or the step is out of range, or the folder has no name.
+        """
+        _check(self.seed, self.out, "out")
+        if not 0.005 <= self.judge_step <= 0.1:
+            raise BadInputError(f"judge_step={self.judge_step}: expected 0.005 to 0.1 s. Type judge_step=SECONDS.")
 
 
 @dataclass(frozen=True)

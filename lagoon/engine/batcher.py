@@ -6,9 +6,7 @@ into one of two batches while the trainer learns from the other, and gives the s
 
 from __future__ import annotations
 
-import threading
-from collections import deque
-
+from lagoon.engine.batches import Batches, copy_columns
 from lagoon.engine.board import Board
 from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.staleness import StalenessController
@@ -16,11 +14,9 @@ from lagoon.engine.streams.shm import ShmSampleStream
 from lagoon.engine.trajectory import Trajectory, TrajectorySchema
 from lagoon.spans import span
 
-_IDLE_SECONDS = 0.2
 
-
-class Batcher:
-    """The trainer's sample stream in a graph of processes: ``take`` and ``release`` are for the trainer worker."""
+class Batcher(Batches):
+    """The trainer's sample stream where a batch is one rollout of as many seats as there are."""
 
     def __init__(
         self,
@@ -43,63 +39,21 @@ class Batcher:
             lockstep: take one rollout of every seat in turn, instead of those that are complete first.
             ahead: batches in memory, the trainer's own included.
         """
-        self._stream, self._board, self._bell = stream, board, bell
-        self.staleness, self._lockstep = staleness, lockstep
         schema = stream.schema
-        whole = TrajectorySchema(schema.horizon, schema.batch * stream.seats, schema.fields)
-        self._ahead = ahead
-        self._free = deque(Trajectory(whole) for _ in range(ahead))
-        self._ready: deque[Trajectory] = deque()
+        super().__init__(TrajectorySchema(schema.horizon, schema.batch * stream.seats, schema.fields), bell, ahead)
+        self._stream, self._board = stream, board
+        self.staleness, self._lockstep, self._ahead = staleness, lockstep, ahead
         self._filling: Trajectory | None = None
         self._filled = 0
         self._first = self._target = version
         self._outstanding = [0] * stream.seats
-        self._lock, self._arrived = threading.Lock(), threading.Event()
-        self._closing = False
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="lagoon-batcher", daemon=True)
-        self._thread.start()
-
-    @property
-    def ready(self) -> int:
-        """Batches that the trainer may take."""
-        return len(self._ready)
+        self._begin()
 
     def fill(self) -> float:
         """Return the share, in [0, 1], of the places for complete rollouts that hold one nobody has learned from."""
         stream = self._stream
         places = stream.seats * (stream.slots + self._ahead)
         return (stream.waiting() + self._filled * (self._filling is not None) + self.ready * stream.seats) / places
-
-    def wait(self, seconds: float) -> bool:
-        """Wait until a batch is ready; False after ``seconds``."""
-        if not self._ready:
-            self._arrived.wait(seconds)
-            self._arrived.clear()
-        if self._failure is not None:
-            raise self._failure
-        return bool(self._ready)
-
-    def acquire(self, key: int = 0) -> Trajectory | None:
-        """Refuse: actors write into the slots of the stream behind this one."""
-        raise NotImplementedError("A batcher is the trainer's end.")
-
-    def post(self, trajectory: Trajectory) -> None:
-        """Refuse: see ``acquire``."""
-        raise NotImplementedError("A batcher is the trainer's end.")
-
-    def take(self) -> Trajectory | None:
-        """Return the next batch, or None."""
-        return self._ready.popleft() if self._ready else None
-
-    def release(self, trajectory: Trajectory) -> None:
-        """Give a batch back to be filled again."""
-        self._free.append(trajectory)
-        self._bell.ring()
-
-    def published(self) -> None:
-        """Look at once whether a new version lets more rollouts begin."""
-        self._bell.ring()
 
     def bury(self, seats: range) -> None:
         """Take back what an actor that died was writing."""
@@ -114,18 +68,6 @@ class Batcher:
                 else:
                     self._outstanding[seat] = left
                     self.staleness.reject(lost)
-
-    def _run(self) -> None:
-        try:
-            while not self._closing:
-                with self._lock:
-                    moved = self._step()
-                if not moved:
-                    with span("wait: rollouts"):
-                        self._bell.wait(_IDLE_SECONDS)
-        except BaseException as error:
-            self._failure = error
-            self._arrived.set()
 
     def _step(self) -> bool:
         self._grant()
@@ -142,7 +84,8 @@ class Batcher:
             self.staleness.reject()
         else:
             with span("copy samples"):
-                self._copy(slot, self._filling)
+                copy_columns(slot, self._filling, self._filled * slot.schema.batch)
+            self._filled += 1
             self.staleness.accept()
         self._stream.release(slot)
         if self._filled == self._stream.seats:
@@ -151,13 +94,6 @@ class Batcher:
             self._target += 1
             self._arrived.set()
         return True
-
-    def _copy(self, slot: Trajectory, batch: Trajectory) -> None:
-        width = slot.schema.batch
-        columns = slice(self._filled * width, (self._filled + 1) * width)
-        for name, item in slot.schema.fields.items():
-            (batch[name][:, columns] if item.per_step else batch[name][columns]).copy_(slot[name])
-        self._filled += 1
 
     def _grant(self) -> None:
         board, version = self._board, self._board.version
@@ -175,9 +111,3 @@ class Batcher:
             if more > 0:
                 board.granted[seat] += more
                 self._stream.wake(seat)
-
-    def close(self) -> None:
-        """End the thread."""
-        self._closing = True
-        self._bell.ring()
-        self._thread.join()

@@ -194,3 +194,16 @@ class PPOConfig:
     def reward_factor(self) -> float:
         """What rewards are multiplied by before learning sees them."""
         return 2.0 * (1.0 - self.gamma) if self.reward_scale else 1.0
+
+    @property
+    def unit(self) -> str:
+        """What ``total_steps`` counts."""
+        return "steps"
+
+    @property
+    def if_diverged(self) -> str:
+        """What to do when numbers stop being finite."""
+        return (
+            "Lower train.ppo.lr_max, or look for values that are not finite with "
+            "lagoon.engine.environment.check_vec_env"
+        )

@@ -16,12 +16,10 @@ import torch
 from torch import Tensor
 
 from lagoon.engine.checkpoint import Checkpoint, save_checkpoint
-from lagoon.engine.config import PPOConfig
 from lagoon.engine.group import Group
 from lagoon.engine.hooks import Hooks, IterationInfo
 from lagoon.engine.interrupts import Interrupts
 from lagoon.engine.metrics import Averages, MetricsWriter, Stopwatch
-from lagoon.engine.policy import GaussianActorCritic
 from lagoon.errors import StageFailedError
 from lagoon.progress import Progress
 from lagoon.spans import span
@@ -32,12 +30,65 @@ Report = tuple[dict[str, float], dict[str, float]]
 """Numbers for the log, and CPU seconds by purpose, of one process."""
 
 
+class Budget(Protocol):
+    """What the settings of a run have to say, whatever algorithm they are for; see ``PPOConfig``."""
+
+    @property
+    def total_steps(self) -> int:
+        """Samples over which all schedules run."""
+        ...
+
+    @property
+    def settle_steps(self) -> int:
+        """Samples that may follow."""
+        ...
+
+    @property
+    def minutes(self) -> float | None:
+        """Wall time after which the run ends, or None."""
+        ...
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """Time between two checkpoints."""
+        ...
+
+    @property
+    def keep_checkpoints(self) -> int:
+        """How many to keep."""
+        ...
+
+    @property
+    def tensorboard(self) -> bool:
+        """Whether to write event files."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """What the samples are called."""
+        ...
+
+    @property
+    def if_diverged(self) -> str:
+        """What to do when numbers stop being finite, without a full stop."""
+        ...
+
+
 class LeaderSession(Protocol):
     """What a topology has to offer to be led."""
 
-    config: PPOConfig
+    @property
+    def config(self) -> Budget:
+        """The recipe."""
+        ...
+
     group: Group
-    policy: GaussianActorCritic
+
+    @property
+    def policy(self) -> Any:
+        """What is trained."""
+        ...
+
     watch: Stopwatch
     iteration: int
     steps: int
@@ -68,7 +119,7 @@ class LeaderSession(Protocol):
         ...
 
 
-def is_done(checkpoint: Checkpoint, config: PPOConfig) -> bool:
+def is_done(checkpoint: Checkpoint, config: Budget) -> bool:
     """Tell whether a checkpoint ends this run; with another budget there may be more to do."""
     saved = checkpoint.facts["config"]
     same = all(saved.get(name, 0) == getattr(config, name) for name in BUDGET)
@@ -157,7 +208,7 @@ class Leader:
         return save_checkpoint(folder, session.steps, tensors, facts, session.config.keep_checkpoints)
 
     def _iterate(self, fraction: float, writer: MetricsWriter) -> bool:
-        session = self._session
+        session, config = self._session, self._session.config
         before = session.steps
         metrics = _merge(session.reports(session.iterate(fraction)), session.steps - before)
         metrics |= {"progress/steps": float(session.steps), "progress/fraction": fraction}
@@ -170,7 +221,7 @@ class Leader:
             writer.write(session.iteration, metrics)
         self._check_finite(metrics)
         with span("progress"):
-            self._progress(self._spent(), f"{session.steps:,} steps, reward {metrics['train/reward']:.3f}")
+            self._progress(self._spent(), f"{session.steps:,} {config.unit}, reward {metrics['train/reward']:.3f}")
         if self._hooks is None:
             return False
         info = IterationInfo(
@@ -189,10 +240,10 @@ class Leader:
     def _check_finite(self, metrics: Mapping[str, float]) -> None:
         bad = [name for name, value in metrics.items() if name.startswith("train/") and not math.isfinite(value)]
         if bad:
+            config = self._session.config
             raise StageFailedError(
-                f"Training diverged at {self._session.steps:,} steps: {', '.join(bad)} stopped being finite. "
-                "The last checkpoint is good. Lower train.ppo.lr_max, or look for values that are not finite with "
-                "lagoon.engine.environment.check_vec_env, and run the same command again."
+                f"Training diverged at {self._session.steps:,} {config.unit}: {', '.join(bad)} stopped being finite. "
+                f"The last checkpoint is good. {config.if_diverged}, and run the same command again."
             )
 
 

@@ -163,7 +163,7 @@ class ActorNode:
         samples = PermittedSamples(self.samples, self.board, self.pace, self.seats, environments, inference)
         actor = ActorWorker()
         actor.configure(ActorSpec(environments, inference, samples, watch))
-        _live(actor, self.board, self.bell, watch, report, lambda: {"env": actor.averages()})
+        live(actor, self.board, self.bell, watch, report, lambda: {"env": actor.averages()})
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ class PolicyNode:
             worker.answers = worker.batches = 0
             return {"queue": {"inference_batch": size}}
 
-        _live(worker, self.board, self.bell, watch, report, facts)
+        live(worker, self.board, self.bell, watch, report, facts)
 
 
-def _live(
+def live(
     worker: Worker[Any],
     board: Board,
     bell: Doorbell,

@@ -33,6 +33,10 @@ class TextBatch:
         """The same batch with every text dropped."""
         return TextBatch(torch.zeros_like(self.states), torch.zeros_like(self.mask), torch.zeros_like(self.sentence))
 
+    def some(self, rows: Tensor) -> TextBatch:
+        """Some texts of the batch, by their rows."""
+        return TextBatch(self.states[rows], self.mask[rows], self.sentence[rows])
+
     def joined(self, other: TextBatch) -> TextBatch:
         """Both batches, one after the other; their widths must agree."""
         cat = torch.cat
@@ -84,7 +88,22 @@ class _Block(nn.Module):
 
     def forward(self, x: Tensor, words: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
         normed = self.norms[0](x)
-        x = x + self.drop(self.own(normed, *self.own.keys(normed), causal=True))
+        return self.after(x, normed, self.own.keys(normed), None, words, mask)
+
+    def after(
+        self,
+        x: Tensor,
+        normed: Tensor,
+        past: tuple[Tensor, Tensor],
+        seen: Tensor | None,
+        words: tuple[Tensor, Tensor],
+        mask: Tensor,
+    ) -> Tensor:
+        """What the block makes of x (N, L, width) with its norm, keys and values of what it may see, and the words.
+
+        ``seen`` (N, 1, L, S) is True where a step sees a past one; None stands for each and all before it.
+        """
+        x = x + self.drop(self.own(normed, *past, mask=seen, causal=seen is None))
         x = x + self.drop(self.words(self.norms[1](x), *words, mask=mask))
         return x + self.drop(self.feed(self.norms[2](x)))
 
@@ -141,7 +160,7 @@ class MotionTransformer(nn.Module):
         spread = float(books[0].std()) if scale is None else scale
         self.books = books / max(spread, 1e-6)
 
-    def _entries(self, codes: Tensor) -> Tensor:
+    def entries(self, codes: Tensor) -> Tensor:
         """Codebook entries (..., G, D) of codes (..., G)."""
         return torch.stack([book[codes[..., group]] for group, book in enumerate(self.books)], dim=-2)
 
@@ -154,16 +173,20 @@ class MotionTransformer(nn.Module):
             text: the words.
             inputs: codes that the following steps see, if others than ``codes`` (noise in training).
         """
-        return self._logits(self._hidden(codes, lengths, text, inputs), codes)
+        return self.code_logits(self._hidden(codes, lengths, text, inputs), codes)
 
     def _hidden(self, codes: Tensor, lengths: Tensor, text: TextBatch, inputs: Tensor | None) -> Tensor:
         """States (N, L, width) from which the codes of each step are told."""
         seen = codes if inputs is None else inputs
         n, steps, _ = codes.shape
-        past = self.code(self._entries(seen[:, :-1]).sum(2))
+        past = self.code(self.entries(seen[:, :-1]).sum(2))
         x = torch.cat([self.start.expand(n, 1, -1), past], dim=1)
-        x = x + self._place(torch.arange(steps).expand(n, steps), lengths) + self.sentence(text.sentence)[:, None]
-        words, mask = self._words(text)
+        x = (
+            x
+            + self.place(torch.arange(steps).expand(n, steps), lengths[:, None])
+            + self.sentence(text.sentence)[:, None]
+        )
+        words, mask = self.project_words(text)
         for block in self.blocks:
             x = block(x, block.words.keys(words), mask)  # type: ignore[union-attr,operator]
         return self.norm(x)
@@ -184,7 +207,7 @@ class MotionTransformer(nn.Module):
         real = torch.arange(codes.shape[1]) < lengths[:, None]
         if share < 1.0:
             real = real & (torch.rand(real.shape) < share)
-        logits = self._logits(hidden[real], codes[real])
+        logits = self.code_logits(hidden[real], codes[real])
         return cross_entropy(logits.flatten(0, -2), codes[real].flatten())
 
     @torch.no_grad()
@@ -218,7 +241,7 @@ class MotionTransformer(nn.Module):
         """
         count, guided = len(text.states), guidance != 1.0
         both = text.joined(text.without_text()) if guided else text
-        words, mask = self._words(both)
+        words, mask = self.project_words(both)
         keys = [block.words.keys(words) for block in self.blocks]  # type: ignore[union-attr,operator]
         past: list[tuple[Tensor, Tensor] | None] = [None] * len(self.blocks)
         rows = len(both.states)
@@ -227,7 +250,7 @@ class MotionTransformer(nn.Module):
         x = self.start.expand(rows, 1, -1)
         drawn = []
         for step in range(steps):
-            x = x + self._place(torch.full((rows, 1), step), lengths) + sentence
+            x = x + self.place(torch.full((rows, 1), step), lengths[:, None]) + sentence
             for index, block in enumerate(self.blocks):
                 x, past[index] = block.step(x, past[index], keys[index], mask)  # type: ignore[operator]
             hidden = self.norm(x[:, 0])
@@ -237,7 +260,7 @@ class MotionTransformer(nn.Module):
                 if prefix is not None and step < prefix.shape[1]:
                     code = prefix[:, step, group]
                 else:
-                    logits = self._head(hidden + self.depth_code(within) + self.group[group], group)
+                    logits = self.head(hidden + self.depth_code(within) + self.group[group], group)
                     if guided:
                         logits = logits[count:] + guidance * (logits[:count] - logits[count:])
                     code = draw(logits / temperature, top_p, generator)
@@ -248,27 +271,29 @@ class MotionTransformer(nn.Module):
             x = self.code(within)[:, None]
         return torch.stack(drawn, dim=1)
 
-    def _place(self, position: Tensor, lengths: Tensor) -> Tensor:
+    def place(self, position: Tensor, lengths: Tensor) -> Tensor:
+        """What is added (..., width) at positions in motions of given lengths, both (...) or broadcast."""
         most = self.config.max_steps
-        left = (lengths[:, None] - position).clamp(0, most)
+        left = (lengths - position).clamp(0, most)
         return self.position(position.clamp(max=most)) + self.remaining(left)
 
-    def _words(self, text: TextBatch) -> tuple[Tensor, Tensor]:
+    def project_words(self, text: TextBatch) -> tuple[Tensor, Tensor]:
         """Projected words (N, 1 + W, width), the first standing for "no text", and their mask."""
         words = self.word(text.states) * text.mask[..., None]
         words = torch.cat([self.nothing.expand(len(words), 1, -1), words], dim=1)
         mask = torch.cat([torch.ones(len(words), 1, dtype=torch.bool), text.mask], dim=1)
         return words, mask[:, None, None]
 
-    def _logits(self, hidden: Tensor, codes: Tensor) -> Tensor:
+    def code_logits(self, hidden: Tensor, codes: Tensor) -> Tensor:
         """Logits (..., G, K) from states (..., width) and codes (..., G), of which each group sees the earlier ones."""
-        entries = self._entries(codes)
+        entries = self.entries(codes)
         earlier = entries.cumsum(-2) - entries
         x = hidden[..., None, :] + self.depth_code(earlier) + self.group
         x = self.depth_norm(x + self.depth(x))
         return torch.einsum("...gw,gwv->...gv", x, self.out_weight) + self.out_bias
 
-    def _head(self, x: Tensor, group: int) -> Tensor:
+    def head(self, x: Tensor, group: int) -> Tensor:
+        """Logits (..., K) of one group from its input (..., width)."""
         x = self.depth_norm(x + self.depth(x))
         return x @ self.out_weight[group] + self.out_bias[group]
 

@@ -56,7 +56,17 @@ def test_a_section_has_one_class_in_every_verb() -> None:
             value = default_of(field)
             if dataclasses.is_dataclass(value):
                 assert sections.setdefault(field.name, type(value)) is type(value)
-    assert set(sections) == {"generate", "import_", "retarget", "train", "evaluate", "preview", "play", "deploy"}
+    assert set(sections) == {
+        "align",
+        "generate",
+        "import_",
+        "retarget",
+        "train",
+        "evaluate",
+        "preview",
+        "play",
+        "deploy",
+    }
 
 
 @pytest.mark.parametrize(("section", "preset"), PRESETS)

@@ -129,6 +129,14 @@ class ShmSampleStream:
         """Return whose slot a trajectory is."""
         return self._index[id(trajectory)] // self.slots
 
+    def place(self, trajectory: Trajectory) -> int:
+        """Return which slot a trajectory is, for ``slot``."""
+        return self._index[id(trajectory)]
+
+    def slot(self, place: int) -> Trajectory:
+        """Return a slot by its place, in any process."""
+        return self._trajectories[place]
+
     def waiting(self, seat: int | None = None) -> int:
         """Return how many complete slots nobody has taken yet."""
         words = self._words if seat is None else self._words[seat * self.slots : (seat + 1) * self.slots]

@@ -1,0 +1,108 @@
+"""Fine-tuning of the shipped generator: asynchronous against its synchronous twin, at equal samples.
+
+"real": the judge retargets every motion, as `lagoon align` does; all time is spent on this machine. "slept":
+words and person only, and the judge then sleeps for a lognormal time (sigma 1), the same for a sequence in both arms, as
+if its simulator ran on a cluster. Rounds are interleaved, a seed each. Time counts from the first update to the last. A
+folder keeps what is done: the same line goes on.
+
+Usage: python benchmarks/text2motion/bench_align.py FOLDER [--kind real|slept] [--rounds 3] [--updates 16] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from lagoon.cli.align import RobotAppraiser
+from lagoon.cli.config import AlignVerb
+from lagoon.engine.tokens.config import RolloutConfig, TokenPPOConfig
+from lagoon.engine.tokens.run import run
+from lagoon.text2motion.align.config import AlignConfig
+from lagoon.text2motion.align.task import AlignTask, read_task
+
+ARMS = {"synchronous": 0, "staleness 2": 2, "staleness 4": 4}
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class Slept(AlignTask):
+    """Judges at once, then sleeps."""
+
+    median: float = 1.0
+
+    def scorer(self):
+        score = super().scorer()
+
+        def late(sequence):
+            terms = score(sequence)
+            draw = np.random.default_rng((7, sequence.number)).standard_normal()
+            time.sleep(self.median * math.exp(draw))
+            return terms
+
+        return late
+
+
+def task_of(kind: str, ppo: TokenPPOConfig) -> AlignTask:
+    config = AlignConfig(commands=("bow", "wave hello"), robot=float(kind == "real"), ppo=ppo)
+    if kind == "real":
+        return read_task(config, RobotAppraiser("go2", AlignVerb().judge_step, AlignVerb().retarget))
+    plain = read_task(config)
+    return Slept(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})
+
+
+def train(kind: str, eta: int, updates: int, seed: int, folder: Path) -> dict[str, object]:
+    judges = 1 if kind == "real" else 4
+    rollout = RolloutConfig(lanes=8, max_staleness=eta, reward_workers=judges, reward_queue=1)
+    ppo = TokenPPOConfig(batch=BATCH, minibatches=2, lr=1e-4, total_steps=BATCH * updates, tensorboard=False)
+    run(task_of(kind, replace(ppo, rollout=rollout)), replace(ppo, rollout=rollout), folder, seed)
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return {
+        "seconds": 60.0 * (rows[-1]["progress/minutes"] - rows[0]["progress/minutes"]),
+        "cpu_seconds": sum(row["speed/cpu_seconds"] for row in rows),
+        "reward": [row["train/reward"] for row in rows],
+        "terms": {term: [row[f"reward/{term}"] for row in rows] for term in ("words", "person", "robot")},
+        "oldest": max(row["staleness/max"] for row in rows),
+        "interrupted": float(np.mean([row["rollout/interrupted"] for row in rows])),
+        "waits": float(np.mean([row["speed/trainer_waits"] for row in rows])),
+        "failed": rows[-1]["reward/failed"],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kind", choices=("real", "slept"), default="real")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--updates", type=int, default=16)
+    parser.add_argument("--arms", nargs="*", default=["synchronous", "staleness 2"], choices=list(ARMS))
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    found: dict[str, list[dict[str, object]]] = {name: [] for name in args.arms}
+    for seed in range(args.rounds):
+        for name in args.arms:
+            folder = args.folder / args.kind / f"{ARMS[name]}-{seed}"
+            found[name].append(train(args.kind, ARMS[name], args.updates, seed, folder))
+            print(seed, name, {k: v for k, v in found[name][-1].items() if k != "terms"}, flush=True)
+        if args.json:
+            known = json.loads(args.json.read_text()) if args.json.exists() else {}
+            args.json.write_text(json.dumps(known | {args.kind: found}, indent=1) + "\n")
+    quarter = max(1, args.updates // 4)
+    print("| arm | time of synchronous over it, by round | reward, first quarter | last quarter | oldest |")
+    for name, runs in found.items():
+        pairs = zip(found[args.arms[0]], runs, strict=True)
+        ratios = ", ".join(f"{own['seconds'] / other['seconds']:.2f}" for own, other in pairs)
+        first, last = (
+            ", ".join(f"{np.mean(r['reward'][part]):.2f}" for r in runs)
+            for part in (slice(None, quarter), slice(-quarter, None))
+        )
+        print(f"| {name} | {ratios} | {first} | {last} | {max(r['oldest'] for r in runs):.0f} |")
+
+
+if __name__ == "__main__":
+    main()
