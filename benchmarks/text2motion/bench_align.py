@@ -1,9 +1,9 @@
 """Fine-tuning of the shipped generator: asynchronous against its synchronous twin, at equal samples.
 
-"real": the judge retargets every motion, as `lagoon align` does; all time is spent on this machine. "slept":
-words and person only, and the judge then sleeps for a lognormal time (sigma 1), the same for a sequence in both arms, as
-if its simulator ran on a cluster. Rounds are interleaved, a seed each. Time counts from the first update to the last. A
-folder keeps what is done: the same line goes on.
+"real": the judge retargets every motion, as `lagoon align` does, so that all time is spent on this machine.
+"slept": words and person only, and the judge then sleeps for a lognormal time (sigma 1), the same for a sequence in
+all arms, as if its simulator ran on a cluster. Rounds are interleaved, a seed each. Time counts from the first update
+to the last. A folder keeps what is done: the same line goes on.
 
 Usage: python benchmarks/text2motion/bench_align.py FOLDER [--kind real|slept] [--rounds 3] [--updates 16] [--json FILE]
 """
