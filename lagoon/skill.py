@@ -28,7 +28,7 @@ from lagoon.paths import sha256_of, write_text, yaml_text
 
 SCHEMA_VERSION = 1
 STAGES = ("generate", "retarget", "train", "export", "evaluate", "preview")
-OWN_FILES = ("human.npz", "robot.npz", "retarget.json", "train", "bundle", "evaluation.json")
+OWN_FILES = ("human.npz", "quadruped.npz", "robot.npz", "retarget.json", "train", "bundle", "evaluation.json")
 """What one stage writes and another reads, by its first name in the folder; other inputs lie elsewhere."""
 STATES = ("pending", "running", "done", "failed")
 _SLUG_WORDS = 31
@@ -139,6 +139,21 @@ class Skill:
     def human_path(self) -> Path:
         """HumanMotion, written by generate."""
         return self.folder / "human.npz"
+
+    @property
+    def quadruped_path(self) -> Path:
+        """QuadrupedMotion, written by an import in place of human.npz."""
+        return self.folder / "quadruped.npz"
+
+    @property
+    def source_path(self) -> Path:
+        """What retargeting reads: human.npz, or quadruped.npz where the motion is an animal's."""
+        return self.quadruped_path if self.is_quadruped else self.human_path
+
+    @property
+    def is_quadruped(self) -> bool:
+        """True when the motion that was imported last is an animal's or a robot's on four legs."""
+        return self.quadruped_path.name in self.stages["generate"].outputs
 
     @property
     def candidates_path(self) -> Path:
@@ -333,6 +348,8 @@ class Skill:
 
     def _writer_of(self, path: Path) -> str:
         name = path.relative_to(self.folder).parts[0] if path.is_relative_to(self.folder) else path.name
+        if name == self.quadruped_path.name:
+            return "It came from a file: lagoon import FILE"
         writers = {"human.npz": "generate", "robot.npz": "retarget", "train": "train", "bundle": "export"}
         if name not in writers:
             return "Check the path."

@@ -29,6 +29,11 @@ def run(call: Call) -> int:
         raise BadInputError(f"to={config.to} is a folder. Name a file in it: to={target / 'human.bvh'}")
     if _belongs_to(skill, target):
         raise BadInputError(f"to={config.to} would overwrite a file of the skill itself. Choose another name.")
+    if skill.is_quadruped:
+        raise BadInputError(
+            f"The motion of {skill.folder} is a quadruped's; {target.suffix} is written for people only. Its points "
+            "stand in quadruped.npz."
+        )
     if not skill.human_path.is_file():
         raise BadInputError(f"The skill {skill.folder} has no human motion yet. Run: lagoon generate {skill.command!r}")
     result = write(target, HumanMotion.load(skill.human_path), config)

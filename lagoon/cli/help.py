@@ -109,4 +109,5 @@ def show(value: object) -> str:
 
 def _option_lines(option: Option) -> list[str]:
     head = f"  {option.key}  ({option.kind}, default {show(option.default)})"
-    return [head, *textwrap.wrap(option.doc, _WIDTH, initial_indent="      ", subsequent_indent="      ")]
+    head_lines = textwrap.wrap(head, _WIDTH, subsequent_indent=" " * (len(option.key) + 5), break_long_words=False)
+    return [*head_lines, *textwrap.wrap(option.doc, _WIDTH, initial_indent="      ", subsequent_indent="      ")]

@@ -71,7 +71,7 @@ def _with_skeletons(files: Sequence[Path], settings: ImportConfig) -> tuple[list
 
 VERB = Verb(
     name="import",
-    purpose="turn motion files (BVH, AMASS, AMC, ...) into human motion (human.npz)",
+    purpose="turn motion files (BVH, AMASS, AMC, ...) into motion (human.npz)",
     text="files",
     config=ImportVerb,
     run=run,
@@ -80,6 +80,7 @@ VERB = Verb(
         ("lagoon import 07.asf 07_01.amc import.end=5", "CMU motion capture, the first five seconds"),
         ("lagoon import dance.bvh import.unit=cm import.up=z import.fps=60", "your word instead of the guesses"),
         ("lagoon import jump.csv import.map=joints.yaml", "joints with names of your own"),
+        ("lagoon import dog_trot.txt robot=go1", "an animal, for the robot's legs"),
     ),
     main_options=(
         "caption",
@@ -98,8 +99,8 @@ VERB = Verb(
     ),
     details=(
         "It reads BVH, CMU AMC with its ASF, AMASS and other SMPL npz, AIST++ pkl, HumanML3D npy, MDM results.npy, "
-        "DeepMimic txt, and npz or csv of named joints; and says what it took the unit, the axes, the frame rate and "
-        "the joints for. Look at import.png before you train. lagoon make --motion FILE goes on to "
-        "a trained policy."
+        "DeepMimic txt, and npz or csv of named joints; of quadrupeds the txt of DeepMimic's dog and of "
+        "motion_imitation. It says what it took the unit, the axes, the frame rate and the joints for. Look at "
+        "import.png before you train. lagoon make --motion FILE goes on to a trained policy."
     ),
 )

@@ -1,7 +1,7 @@
 """Binds the import of a motion file to a skill folder: it takes the place of the stage generate.
 
-What enters: a file and its settings. What leaves: a Stage that writes human.npz, import.json and a picture, and
-the one that keeps an earlier import.
+What enters: a file and its settings. What leaves: a Stage that writes human.npz (of an animal quadruped.npz),
+import.json and a picture, and the one that keeps an earlier import.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def caption_of(file: str | Path) -> str:
 
 
 def import_stage(file: Path, config: ImportConfig, seed: int) -> Stage:
-    """A motion file to human.npz, import.json and import.png."""
+    """A motion file to human.npz, or quadruped.npz, import.json and import.png."""
 
     def plan(skill: Skill) -> Plan:
         from lagoon.importers.formats import files_of
@@ -41,26 +42,31 @@ def import_stage(file: Path, config: ImportConfig, seed: int) -> Stage:
         return Plan({"import": to_plain(config)}, seed, inputs)
 
     def run(task: Task) -> Outcome:
+        from lagoon.importers.formats import is_quadruped
         from lagoon.importers.import_motion import import_motion
+        from lagoon.importers.quadruped import import_quadruped
 
-        skill = task.skill
-        human, report = import_motion(file, config, skill.command, task.progress)
-        human.save(skill.human_path)
+        skill, animal = task.skill, is_quadruped(file, config)
+        read: Callable[..., Any] = import_quadruped if animal else import_motion
+        motion, report = read(file, config, skill.command, task.progress)
+        here, other = (skill.quadruped_path, skill.human_path)[:: 1 if animal else -1]
+        motion.save(here)
+        other.unlink(missing_ok=True)  # An earlier import, or motion from the words, that this one replaces.
         write_text(skill.folder / REPORT, json.dumps(report.to_dict(), indent=2, ensure_ascii=False) + "\n")
         for line in _table(report.decisions):
             task.say(line)
         for repair in report.repairs:
             task.say(f"  ! {repair}")
-        outputs = [skill.human_path, skill.folder / REPORT]
+        outputs = [here, skill.folder / REPORT]
         try:
             from lagoon.studio.contact_sheet import write_contact_sheet
 
-            write_contact_sheet(skill.folder / PICTURE, human)
+            write_contact_sheet(skill.folder / PICTURE, motion)
             outputs.append(skill.folder / PICTURE)
             task.say(f"  Look at it before you train: {skill.folder / PICTURE} (left is blue, right is red)")
         except MissingExtraError as error:
             task.say(f"  No picture: {error}")
-        return Outcome(tuple(outputs), f"{human.duration:.1f} s from {file.name}")
+        return Outcome(tuple(outputs), f"{motion.duration:.1f} s from {file.name}")
 
     return Stage("generate", f"import of {file.name}", plan, run)
 
@@ -68,7 +74,7 @@ def import_stage(file: Path, config: ImportConfig, seed: int) -> Stage:
 def kept_import(skill: Skill) -> Stage | None:
     """A stage that keeps what was imported earlier; None if the skill's motion was not imported.
 
-    The file itself may be gone by now; human.npz holds the motion.
+    The file itself may be gone by now; human.npz or quadruped.npz holds the motion.
 
     Raises:
         BadInputError: the import was not finished, or its motion is gone.
@@ -76,10 +82,11 @@ def kept_import(skill: Skill) -> Stage | None:
     record = skill.stages["generate"]
     if "import" not in record.config:
         return None
-    if record.state != "done" or not skill.human_path.is_file():
+    if record.state != "done" or not skill.source_path.is_file():
         raise BadInputError(
-            f"The motion of {skill.folder} came from a file, and its import is not finished or human.npz is gone. Name "
-            "the file again with motion=FILE, or make the motion from the words: lagoon generate COMMAND"
+            f"The motion of {skill.folder} came from a file, and its import is not finished or "
+            f"{skill.source_path.name} is gone. Name the file again with motion=FILE, or make the motion from the "
+            "words: lagoon generate COMMAND"
         )
     plan, result = Plan(record.config, record.seed, record.inputs), record.result
     outputs = tuple(path for name in record.outputs if (path := skill.folder / name).is_file())

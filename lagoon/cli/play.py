@@ -6,7 +6,7 @@ from lagoon.cli.config import PlayVerb
 from lagoon.cli.console import Terminal
 from lagoon.cli.extras import need
 from lagoon.cli.session import skill_of
-from lagoon.cli.skill_files import StaleBundleError, bundle_of
+from lagoon.cli.skill_files import StaleBundleError, bundle_of, source_of
 from lagoon.cli.verb import Call, Verb
 from lagoon.robot import load_robot
 
@@ -15,13 +15,12 @@ def run(call: Call) -> int:
     """Serve the page until Ctrl-C; what the skill does not have yet is left out."""
     need("viewer")
     from lagoon.deploy.runtime import PolicyRunner
-    from lagoon.motion.human_motion import HumanMotion
     from lagoon.motion.robot_motion import RobotMotion
     from lagoon.studio.play import serve
 
     skill, _ = skill_of(call)
     robot = load_robot(skill.robot)
-    human = HumanMotion.load(skill.human_path) if skill.human_path.exists() else None
+    human = source_of(skill) if skill.source_path.exists() else None
     reference = RobotMotion.load(skill.robot_path) if skill.robot_path.exists() else None
     screen, policy = Terminal(), None
     if skill.bundle_folder.exists():

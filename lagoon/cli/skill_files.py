@@ -31,6 +31,15 @@ def human_of(skill: Skill) -> Any:
     return HumanMotion.load(skill.human_path, line)
 
 
+def source_of(skill: Skill) -> Any:
+    """What retargeting starts from: the skill's HumanMotion, or its QuadrupedMotion if an animal's was imported."""
+    if not skill.is_quadruped:
+        return human_of(skill)
+    from lagoon.motion.quadruped_motion import QuadrupedMotion
+
+    return QuadrupedMotion.load(skill.quadruped_path, "lagoon import FILE, from the file that it came from")
+
+
 def reference_of(skill: Skill) -> tuple[Any, RobotSpec]:
     """Return the skill's RobotMotion and its robot."""
     from lagoon.motion.robot_motion import RobotMotion

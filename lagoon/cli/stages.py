@@ -30,6 +30,7 @@ from lagoon.cli.skill_files import (
     not_an_evaluation,
     reference_of,
     report_of,
+    source_of,
 )
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.errors import BadInputError
@@ -72,6 +73,7 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
             task.skill.command, config, seed, task.progress, robot, lambda words, found: kept.append((words, found))
         )
         human.save(task.skill.human_path)
+        task.skill.quadruped_path.unlink(missing_ok=True)  # An import that the words replace.
         if "reading" in human.source:
             task.say(f"  {human.source['reading']}")
         written = candidates.save(task.skill, kept) if kept else ()
@@ -81,18 +83,21 @@ def generate_stage(config: GenerateConfig, seed: int) -> Stage:
 
 
 def retarget_stage(config: RetargetConfig, seed: int) -> Stage:
-    """human.npz to robot.npz and retarget.json."""
+    """human.npz, or quadruped.npz, to robot.npz and retarget.json."""
 
     def plan(skill: Skill) -> Plan:
-        inputs = skill.checksums([skill.human_path]) | robot_checksums(skill)
+        inputs = skill.checksums([skill.source_path]) | robot_checksums(skill)
         return Plan(settings_of("retarget", config), seed, inputs, defaults_of("retarget", config))
 
     def run(task: Task) -> Outcome:
         need("retarget")
+        from lagoon.retarget.quadruped import retarget_quadruped
         from lagoon.retarget.retarget import retarget
 
         skill = task.skill
-        motion, report = retarget(human_of(skill), load_robot(skill.robot), config, task.progress)
+        source, robot = source_of(skill), load_robot(skill.robot)
+        turn: Callable[..., Any] = retarget_quadruped if skill.is_quadruped else retarget
+        motion, report = turn(source, robot, config, task.progress)
         motion.save(skill.robot_path)
         write_text(skill.retarget_path, json.dumps(report.to_dict(), indent=2) + "\n")
         for line in report.lines():
@@ -214,7 +219,7 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
 
     def plan(skill: Skill) -> Plan:
         later = (skill.robot_path, skill.bundle_folder, skill.evaluation_path, skill.folder / LADDER)
-        inputs = skill.checksums([skill.human_path, *(path for path in later if path.exists())])
+        inputs = skill.checksums([skill.source_path, *(path for path in later if path.exists())])
         return Plan(
             settings_of("preview", config), seed, inputs | robot_checksums(skill), defaults_of("preview", config)
         )
@@ -224,7 +229,7 @@ def preview_stage(config: PreviewConfig, seed: int) -> Stage:
         from lagoon.studio.preview import write_preview
 
         skill = task.skill
-        human, robot = human_of(skill), load_robot(skill.robot)
+        human, robot = source_of(skill), load_robot(skill.robot)
         reference = reference_of(skill)[0] if skill.robot_path.exists() else None
         executed, policy = None, ""
         if reference is not None and skill.bundle_folder.exists():

@@ -23,7 +23,9 @@ Axis = Literal["auto", "x", "y", "z", "-x", "-y", "-z"]
 class ImportConfig:
     """How a motion file is read; every guess can be replaced here."""
 
-    format: Literal["auto", "bvh", "amc", "smpl", "aist", "humanml3d", "mdm", "deepmimic", "npz", "csv"] = "auto"
+    format: Literal[
+        "auto", "bvh", "amc", "smpl", "aist", "humanml3d", "mdm", "deepmimic", "npz", "csv", "quadruped"
+    ] = "auto"
     """Kind of the file; auto looks at its content."""
     unit: str = "auto"
     """Unit of lengths in the file: m, cm, mm, inch, ft, or metres in one unit as a number; auto goes by the height of
@@ -46,6 +48,13 @@ class ImportConfig:
     """ASF file that an AMC file moves; null looks for one beside it."""
     body_model: str | None = None
     """SMPL, SMPL-H or SMPL-X model (npz) for joint positions of that very person; null uses a mean skeleton."""
+    body: str = "auto"
+    """Quadrupeds: whose legs the clip moves: dog, laikago, laikago_motors, a1, or a robot of lagoon robot list; auto
+    goes by the numbers of a frame, the axis that points up and the height of the feet."""
+    legs: tuple[str, ...] = ()
+    """Quadrupeds: order of the legs in a frame, such as [FL,FR,RL,RR]; empty takes the body's own."""
+    repeat: int | None = None
+    """Quadrupeds: how often the clip is done in a row; null repeats a clip whose file says that it is a cycle."""
     clip: int = 0
     """Which motion to take of a file that holds several, from 0."""
     start: float = 0.0
@@ -70,6 +79,13 @@ class ImportConfig:
             )
         if self.order != "auto" and sorted(self.order.upper()) != ["X", "Y", "Z"]:
             raise BadInputError(f"import.order is '{self.order}'; expected auto or X, Y, Z in some order, such as ZXY.")
+        if self.legs and sorted(self.legs) != ["FL", "FR", "RL", "RR"]:
+            raise BadInputError(
+                f"import.legs is [{','.join(self.legs)}]; expected FL, FR, RL and RR in some order. Type "
+                "import.legs=[FR,FL,RR,RL]."
+            )
+        if self.repeat is not None and not 1 <= self.repeat <= 100:
+            raise BadInputError(f"import.repeat is {self.repeat}; expected 1 to 100. Type import.repeat=4.")
         if self.clip < 0:
             raise BadInputError(f"import.clip is {self.clip}; expected 0 or more. Type import.clip=0.")
         if self.start < 0.0 or (self.end is not None and self.end <= self.start):

@@ -7,24 +7,24 @@ Source: the frame layout of DeepMimic (Peng et al. 2018) and the joint offsets o
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.body.forward import positions
-from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.importers.config import ImportConfig
+from lagoon.importers.frames_json import read_frames
 from lagoon.importers.raw import Fact, RawMotion
-from lagoon.importers.text_file import Lines, read_lines
 from lagoon.importers.timing import even, rate_of
+from lagoon.motion.rotations import quat_to_matrix
 
 Array = NDArray[np.float64]
 WIDTH = 44
 """Numbers of a frame: duration, root position, root quaternion wxyz, then the joints below."""
-# Name, parent, offset [m], first column and number of columns of its rotation: 4 a quaternion, 1 an angle about Z.
-_JOINTS: tuple[tuple[str, int, tuple[float, float, float], int, int], ...] = (
+Joint = tuple[str, int, tuple[float, float, float], int, int]
+"""Name, parent, offset [m], first column and number of columns of its rotation: 4 a quaternion, 1 an angle about Z."""
+_JOINTS: tuple[Joint, ...] = (
     ("root", -1, (0.0, 0.0, 0.0), 4, 4),
     ("chest", 0, (0.0, 0.236151, 0.0), 8, 4),
     ("neck", 1, (0.0, 0.223894, 0.0), 12, 4),
@@ -53,15 +53,12 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         BadInputError: it is a clip of another character.
         CorruptFileError: it is damaged; the line or the frame is named.
     """
-    frames = frames_of(read_lines(path), WIDTH, "DeepMimic's humanoid")
-    notes: list[str] = []
+    _, frames = read_frames(
+        path, {WIDTH: "DeepMimic's humanoid"}, "A clip of an animal or a robot: type import.format=quadruped."
+    )
     fps, times = rate_of(frames[:, 0], "the first number of each frame")
-    odd = _odd_quaternions(frames)
-    if odd:
-        notes.append(
-            f"Quaternions whose length is off by a tenth or more, in {odd} of {len(frames)} frames: made unit."
-        )
-    pos = _positions(frames)
+    notes = odd_quaternions(_JOINTS, frames)
+    pos = positions_of(_JOINTS, frames)
     if times is not None:
         pos = even(pos, times, float(fps.value))
         notes.append("The frames last differently long; they were put on an even clock.")
@@ -77,78 +74,43 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     )
 
 
-def frames_of(lines: Lines, width: int, whose: str) -> Array:
-    """(T, width) the frames of a DeepMimic file.
+def positions_of(joints: tuple[Joint, ...], frames: Array) -> Array:
+    """Positions (T, J, 3) [m] of a character's joints, Y up; not finite where a frame is not.
 
-    Raises:
-        BadInputError: frames of another width.
-        CorruptFileError: no JSON, or no frames.
+    Args:
+        joints: the character, parents first; the root comes first.
+        frames: (T, W) the file's frames, with the root's position in columns 1 to 3.
     """
-    name = lines.path.name
-    try:
-        content = json.loads("\n".join(lines.text))
-    except json.JSONDecodeError as error:
-        raise lines.error(
-            error.lineno, f"no JSON here ({error.msg}).", "Expected DeepMimic's txt; copy it again."
-        ) from error
-    except (RecursionError, ValueError) as error:
-        raise CorruptFileError(f"{name} cannot be read as JSON ({error}). Copy the file again.") from error
-    frames = content.get("Frames") if isinstance(content, dict) else None
-    if not isinstance(frames, list) or not frames:
-        raise CorruptFileError(f'{name} has no list "Frames"; expected DeepMimic\'s txt. Copy the file again.')
-    for i, frame in enumerate(frames):
-        if not isinstance(frame, list) or not all(type(value) in (int, float) for value in frame):
-            raise CorruptFileError(f"{name}: frame {i} is no list of numbers; expected {width} of them.")
-        if len(frame) != width:
-            if i == 0 and len(frame) in (19, 20):
-                raise BadInputError(
-                    f"{name}: frame 0 has {len(frame)} numbers, as clips of quadrupeds have (motion_imitation); "
-                    f"expected {width} of {whose}. Motion of animals cannot be imported yet."
-                )
-            if i == 0:
-                raise BadInputError(
-                    f"{name}: frame 0 has {len(frame)} numbers; {whose} has {width}. Clips of other characters cannot "
-                    "be imported as a person."
-                )
-            raise CorruptFileError(
-                f"{name}: frame {i} has {len(frame)} numbers, the others {width}. Copy the file again."
-            )
-    try:
-        return np.array(frames, dtype=np.float64)
-    except OverflowError as error:
-        raise CorruptFileError(f"{name}: a number is too large ({error}). Copy the file again.") from error
-
-
-def _positions(frames: Array) -> Array:
-    offsets = np.array([joint[2] for joint in _JOINTS])
+    offsets = np.array([joint[2] for joint in joints])
 
     def local(part: slice) -> tuple[Array, Array]:
         block = frames[part]
         shift = np.broadcast_to(offsets, (len(block), *offsets.shape)).copy()
         shift[:, 0] = block[:, 1:4]
-        turn = np.broadcast_to(np.eye(3), (len(block), len(_JOINTS), 3, 3)).copy()
-        for j, (_, _, _, first, count) in enumerate(_JOINTS):
+        turn = np.broadcast_to(np.eye(3), (len(block), len(joints), 3, 3)).copy()
+        for j, (_, _, _, first, count) in enumerate(joints):
             if count == 4:
-                turn[:, j] = matrices(block[:, first : first + 4])
+                turn[:, j] = _matrices(block[:, first : first + 4])
             elif count == 1:
                 angle, zero = block[:, first], np.zeros(len(block))
-                turn[:, j] = matrices(np.stack([np.cos(angle / 2), zero, zero, np.sin(angle / 2)], axis=-1))
+                turn[:, j] = _matrices(np.stack([np.cos(angle / 2), zero, zero, np.sin(angle / 2)], axis=-1))
         return shift, turn
 
     with np.errstate(invalid="ignore", over="ignore"):
-        return positions([joint[1] for joint in _JOINTS], len(frames), local)
+        return positions([joint[1] for joint in joints], len(frames), local)
 
 
-def _odd_quaternions(frames: Array) -> int:
-    """Number of frames with a quaternion that is far from unit length; some clips of DeepMimic's own have them."""
-    firsts = [first for _, _, _, first, count in _JOINTS if count == 4]
+def odd_quaternions(joints: tuple[Joint, ...], frames: Array) -> list[str]:
+    """A sentence when frames have quaternions far from unit length, as some clips of DeepMimic's own do."""
+    firsts = [first for _, _, _, first, count in joints if count == 4]
     norms = np.stack([np.linalg.norm(frames[:, first : first + 4], axis=-1) for first in firsts], axis=1)
-    return int((np.abs(norms - 1.0) >= 0.1).any(axis=1).sum())
+    odd = int((np.abs(norms - 1.0) >= 0.1).any(axis=1).sum())
+    if not odd:
+        return []
+    return [f"Quaternions whose length is off by a tenth or more, in {odd} of {len(frames)} frames: made unit."]
 
 
-def matrices(quat: Array) -> Array:
+def _matrices(quat: Array) -> Array:
     """Rotation matrices (T, 3, 3) of quaternions (T, 4) wxyz of any length; NaN where they have none to speak of."""
-    from lagoon.motion.rotations import quat_to_matrix
-
     norm = np.linalg.norm(quat, axis=-1, keepdims=True)
     return quat_to_matrix(np.where((norm > 0.2) & (norm < 5.0), quat / np.maximum(norm, 1e-9), np.nan))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lagoon.errors import BadInputError
 from lagoon.importers.config import ImportConfig
+from lagoon.importers.frames_json import QUADRUPED_WIDTHS, width_at_a_glance
 from lagoon.importers.raw import RawMotion
 from lagoon.importers.text_file import check_size, short
 
@@ -27,7 +28,7 @@ READERS = {
 """Format to module of this package."""
 ACCEPTED = (
     "BVH, CMU AMC with its ASF, AMASS or SMPL npz, AIST++ pkl, HumanML3D npy, MDM results.npy, DeepMimic txt, "
-    "npz or csv of named joints"
+    "npz or csv of named joints; for quadrupeds txt of DeepMimic's dog and of motion_imitation"
 )
 _BINARY = {
     b"Kaydara FBX Binary": "binary FBX",
@@ -49,7 +50,22 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     """
     check_size(path)
     name = sniff(path) if config.format == "auto" else config.format
+    if name == "quadruped":
+        raise BadInputError(
+            f"{path.name} is the motion of a quadruped, not of a person. lagoon import reads it; from Python call "
+            "lagoon.importers.quadruped.import_quadruped."
+        )
     return importlib.import_module(f"lagoon.importers.{READERS[name]}").read(path, config)
+
+
+def is_quadruped(path: Path, config: ImportConfig) -> bool:
+    """Whether a file holds the motion of an animal or a robot on four legs, which import_quadruped reads.
+
+    Raises:
+        BadInputError: there is no such file, or its format is not known.
+    """
+    check_size(path)
+    return (sniff(path) if config.format == "auto" else config.format) == "quadruped"
 
 
 def files_of(path: Path, config: ImportConfig) -> list[Path]:
@@ -107,7 +123,7 @@ def _text(path: Path, head: bytes) -> str:
     if suffix in (".amc", ".asf") or any(line.startswith((":FULLY-SPECIFIED", ":ROOT", ":BONEDATA")) for line in upper):
         return "amc"
     if text.startswith("{") and '"Frames"' in text:
-        return "deepmimic"
+        return "quadruped" if width_at_a_glance(text) in QUADRUPED_WIDTHS else "deepmimic"
     if suffix == ".txt" and text.startswith("{"):
         return "deepmimic"
     if suffix in (".csv", ".tsv") or any(mark in plain[0] for mark in ",;\t"):

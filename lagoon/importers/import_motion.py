@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
 from lagoon.importers import axes, formats, units
-from lagoon.importers.config import FPS, LONGEST, ImportConfig
+from lagoon.importers.config import FPS, ImportConfig
 from lagoon.importers.person import Person, person_of
-from lagoon.importers.raw import Decision, RawMotion
+from lagoon.importers.raw import Decision
 from lagoon.importers.repair import repair
 from lagoon.importers.resample import resample
-from lagoon.importers.timing import believable
+from lagoon.importers.timing import cut, frame_rate, long_clip
 from lagoon.motion.bones import bone_lengths, with_bones
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.skeleton import JOINT_NAMES
@@ -30,8 +30,6 @@ from lagoon.progress import Progress, silent
 Array = NDArray[np.float64]
 LOOSE = 0.01
 """Change of a bone's length [m] that is worth a sentence: markers move on the skin, estimates from video more so."""
-LONG = 20.0
-"""Clips longer than this [s] take long to train."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,10 @@ def import_motion(
 def _import(path: Path, config: ImportConfig, text: str, tell: Progress) -> tuple[HumanMotion, ImportReport]:
     tell(0.0, f"reading {path.name}")
     raw = formats.read(path, config)
-    fps, rate = _frame_rate(raw, config, path.name)
+    fps, rate = frame_rate(raw.fps, config, path.name)
     tell(0.5, f"{len(raw.pos)} frames of {len(raw.names)} joints")
-    raw, first = _cut(raw, fps, config, path.name)
+    part = cut(len(raw.pos), fps, config, path.name)
+    raw, first = replace(raw, pos=raw.pos[part]), part.start
     person = person_of(raw, config.map, path.name)
     pos, repairs = repair(person.pos, fps, config.repair, path.name, first)
     if len(pos) < 2:
@@ -101,11 +100,7 @@ def _import(path: Path, config: ImportConfig, text: str, tell: Progress) -> tupl
         upward,
         *placing,
     ]
-    seconds = (len(out) - 1) / FPS
-    if seconds > LONG:
-        repairs.append(
-            f"The clip lasts {seconds:.0f} s; training on it takes long. Cut it with import.start= and import.end=."
-        )
+    repairs += long_clip((len(out) - 1) / FPS)
     motion = HumanMotion(
         fps=FPS,
         joint_names=JOINT_NAMES,
@@ -119,42 +114,6 @@ def _import(path: Path, config: ImportConfig, text: str, tell: Progress) -> tupl
     )
     tell(1.0, "imported")
     return motion, ImportReport(tuple(decisions), (*raw.notes, *repairs))
-
-
-def _frame_rate(raw: RawMotion, config: ImportConfig, file: str) -> tuple[float, Decision]:
-    change = "import.fps=60"
-    if config.fps is not None:
-        return config.fps, Decision("frame rate", f"{config.fps:g} Hz", "import.fps was given", change)
-    if raw.fps is None:
-        raise BadInputError(
-            f"{file} does not say its frame rate; expected one in the file. Type import.fps=30 (or what it is)."
-        )
-    believable(file, raw.fps)
-    return float(raw.fps.value), Decision("frame rate", f"{float(raw.fps.value):.5g} Hz", raw.fps.why, change)
-
-
-def _cut(raw: RawMotion, fps: float, config: ImportConfig, file: str) -> tuple[RawMotion, int]:
-    """Keep the stretch that was asked for; also returns the number of its first frame."""
-    count = len(raw.pos)
-    if count < 2:
-        raise BadInputError(
-            f"{file} holds {count} frame{'' if count == 1 else 's'}; a motion needs at least 2. A single pose cannot "
-            "be imported."
-        )
-    seconds = (count - 1) / fps
-    begin = int(np.ceil(config.start * fps - 1e-6))
-    end = count if config.end is None else min(count, int(np.floor(config.end * fps + 1e-6)) + 1)
-    if end - begin < 2:
-        raise BadInputError(
-            f"{file} lasts {seconds:.2f} s; import.start={config.start:g} and import.end={config.end} leave "
-            f"{max(end - begin, 0)} frames of it. Choose times within it, in seconds."
-        )
-    if (end - begin - 1) / fps > LONGEST:
-        raise BadInputError(
-            f"{file} lasts {seconds / 60:.0f} min at {fps:g} Hz; lagoon takes at most {LONGEST / 60:.0f} min. Type "
-            "import.end=60 for the first minute, or the right import.fps=."
-        )
-    return replace(raw, pos=raw.pos[begin:end]), begin
 
 
 def _joints(person: Person) -> Decision:

@@ -44,6 +44,30 @@ def repair(pos: Array, fps: float, allowed: bool, file: str, first: int = 0) -> 
     Raises:
         BadInputError: too much is bad, or repair is not allowed; the frames are named.
     """
+    pos, first, notes = without_gaps(pos, fps, allowed, file, first)
+    size = height_of(pos)
+    if len(pos) > 3 and size > 0.0:
+        pos, first = _drop_calibration(pos, size, fps, allowed, file, first, notes)
+        pos = mend_spikes(pos, size, fps, allowed, file, first, notes)
+    return pos, notes
+
+
+def without_gaps(pos: Array, fps: float, allowed: bool, file: str, first: int = 0) -> tuple[Array, int, list[str]]:
+    """Leave out or bridge the frames of (T, J, 3) paths that have no finite numbers.
+
+    Args:
+        pos: paths of any points, with NaN where the file has no number.
+        fps: [Hz].
+        allowed: False refuses a file with any bad frame.
+        file: for messages.
+        first: number of frame 0 in the file.
+
+    Returns:
+        The paths, the number of their first frame, and a sentence for each repair.
+
+    Raises:
+        BadInputError: too much is bad, or repair is not allowed; the frames are named.
+    """
     bad = np.asarray(~(np.isfinite(pos) & (np.abs(pos) < 1e12)).all(axis=(1, 2)))
     notes: list[str] = []
     if bad.any():
@@ -64,12 +88,8 @@ def repair(pos: Array, fps: float, allowed: bool, file: str, first: int = 0) -> 
             )
         cut = begin + len(bad) - end
         notes.append(f"{named}: " + _done(cut, int(bad.sum()) - cut))
-        pos, bad, first = _bridge(pos[begin:end], bad[begin:end]), bad[begin:end], first + begin
-    size = height_of(pos)
-    if len(pos) > 3 and size > 0.0:
-        pos, first = _drop_calibration(pos, size, fps, allowed, file, first, notes)
-        pos = _mend_spikes(pos, size, fps, allowed, file, first, notes)
-    return pos, notes
+        pos, first = _bridge(pos[begin:end], bad[begin:end]), first + begin
+    return pos, first, notes
 
 
 def _done(cut: int, bridged: int) -> str:
@@ -128,8 +148,21 @@ def _t_pose(pose: Array) -> bool:
     return True
 
 
-def _mend_spikes(pos: Array, size: float, fps: float, allowed: bool, file: str, first: int, notes: list[str]) -> Array:
-    """Bridge single frames in which a joint flies off and returns; name the jumps that stay."""
+def mend_spikes(pos: Array, size: float, fps: float, allowed: bool, file: str, first: int, notes: list[str]) -> Array:
+    """Bridge single frames of (T, J, 3) in which a point flies off and returns; name the jumps that stay.
+
+    Args:
+        pos: paths of any points.
+        size: height of the body in the unit of ``pos``.
+        fps: [Hz].
+        allowed: False refuses a file with such frames.
+        file: for messages.
+        first: number of frame 0 in the file.
+        notes: gets a sentence for each repair.
+
+    Raises:
+        BadInputError: too many frames jump, or repair is not allowed.
+    """
     limit = FASTEST_JOINT * size / fps
     step = np.linalg.norm(np.diff(pos, axis=0), axis=-1).max(axis=-1)
     across = np.linalg.norm(pos[2:] - pos[:-2], axis=-1).max(axis=-1)

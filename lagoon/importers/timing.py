@@ -1,6 +1,6 @@
 """Frame rates and clocks: what is believed, how a rounded rate is read, how uneven frames are put right.
 
-What enters: a rate or times from a file. What leaves: a Fact [Hz], or an error.
+What enters: a rate or times from a file. What leaves: a Fact [Hz], the stretch to read, or an error.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
-from lagoon.importers.config import FASTEST, LONGEST, SLOWEST
-from lagoon.importers.raw import Fact
+from lagoon.importers.config import FASTEST, LONGEST, SLOWEST, ImportConfig
+from lagoon.importers.raw import Decision, Fact
 from lagoon.motion.interpolate import interpolate
 
 Array = NDArray[np.float64]
@@ -45,6 +45,8 @@ COMMON = (
     1000.0,
 )
 """Rates that recorders use [Hz]."""
+LONG = 20.0
+"""Clips longer than this [s] take long to train."""
 NTSC = (24.0 / 1.001, 30.0 / 1.001, 60.0 / 1.001, 120.0 / 1.001)
 """Rates of television [Hz], close to a round one but not the same."""
 
@@ -72,6 +74,68 @@ def believable(name: str, fps: Fact) -> None:
             f"{name} has {value:.4g} frames per second ({fps.why}); expected {SLOWEST:g} to {FASTEST:g}. If that is "
             "wrong in the file, type import.fps=30 (or what it is)."
         )
+
+
+def frame_rate(told: Fact | None, config: ImportConfig, file: str) -> tuple[float, Decision]:
+    """Frame rate [Hz] to use, and why.
+
+    Args:
+        told: as the file or its format has it.
+        config: may give the rate.
+        file: for messages.
+
+    Raises:
+        BadInputError: nothing tells the rate, or it is one that no recorder has.
+    """
+    change = "import.fps=60"
+    if config.fps is not None:
+        return config.fps, Decision("frame rate", f"{config.fps:g} Hz", "import.fps was given", change)
+    if told is None:
+        raise BadInputError(
+            f"{file} does not say its frame rate; expected one in the file. Type import.fps=30 (or what it is)."
+        )
+    believable(file, told)
+    return float(told.value), Decision("frame rate", f"{float(told.value):.5g} Hz", told.why, change)
+
+
+def cut(count: int, fps: float, config: ImportConfig, file: str) -> slice:
+    """Frames of the stretch that was asked for.
+
+    Args:
+        count: frames that there are.
+        fps: [Hz].
+        config: may give start and end.
+        file: for messages.
+
+    Raises:
+        BadInputError: too few frames are left, or too many.
+    """
+    if count < 2:
+        raise BadInputError(
+            f"{file} holds {count} frame{'' if count == 1 else 's'}; a motion needs at least 2. A single pose cannot "
+            "be imported."
+        )
+    seconds = (count - 1) / fps
+    begin = int(np.ceil(config.start * fps - 1e-6))
+    end = count if config.end is None else min(count, int(np.floor(config.end * fps + 1e-6)) + 1)
+    if end - begin < 2:
+        raise BadInputError(
+            f"{file} lasts {seconds:.2f} s; import.start={config.start:g} and import.end={config.end} leave "
+            f"{max(end - begin, 0)} frames of it. Choose times within it, in seconds."
+        )
+    if (end - begin - 1) / fps > LONGEST:
+        raise BadInputError(
+            f"{file} lasts {seconds / 60:.0f} min at {fps:g} Hz; lagoon takes at most {LONGEST / 60:.0f} min. Type "
+            "import.end=60 for the first minute, or the right import.fps=."
+        )
+    return slice(begin, end)
+
+
+def long_clip(seconds: float) -> list[str]:
+    """A sentence of warning for a clip [s] on which training takes long; none for others."""
+    if seconds <= LONG:
+        return []
+    return [f"The clip lasts {seconds:.0f} s; training on it takes long. Cut it with import.start= and import.end=."]
 
 
 def rate_of(durations: Array, where: str) -> tuple[Fact, Array | None]:

@@ -52,10 +52,12 @@ class Morphology:
     """True when the base is turned by a quarter: base +X along the spine, belly (base -Z) forward."""
     on_hands: bool = False
     """True when the front legs carry alone, head down."""
+    own_feet: bool = False
+    """True when the clip is a quadruped's, so that all four feet have places of their own."""
 
     def anchors(self, robot: RobotSpec) -> list[int]:
-        """Indices of the pair of legs whose places in the clip decide where the robot stands before and after it."""
-        return [k for k, leg in enumerate(robot.legs) if leg.is_front == self.on_hands]
+        """Indices of the legs whose places in the clip decide where the robot stands before and after it."""
+        return [k for k, leg in enumerate(robot.legs) if self.own_feet or leg.is_front == self.on_hands]
 
 
 _LIMBS = {

@@ -94,6 +94,10 @@ class RetargetReport:
     fix: Fix | None = None
     """What was changed to make the motion trackable, if that was asked for."""
 
+    @property
+    def _whose(self) -> str:
+        return "the animal's" if self.morphology == "quadruped" else "the person's"
+
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         return {**asdict(self), "worst": list(self.worst), "verdict": self.verdict.to_dict()}
@@ -104,7 +108,7 @@ class RetargetReport:
         cm = lambda metres, digits=1: f"{100 * metres:.{digits}f} cm"  # noqa: E731
         rows = [
             ("body map", self.morphology_reason),
-            ("length", f"{self.duration:.2f} s ({stretches}), at {self.speed:.0%} of the person's speed"),
+            ("length", f"{self.duration:.2f} s ({stretches}), at {self.speed:.0%} of {self._whose} speed"),
             ("feet follow", f"{cm(self.tracking_mean)} mean, {cm(self.tracking_max)} max"),
             ("base follows", f"{np.degrees(self.tilt_error_mean):.1f} deg mean"),
             ("foot slide", f"{cm(self.foot_slide_mean, 2)}/s mean, {cm(self.foot_slide_max)} at most in one contact"),

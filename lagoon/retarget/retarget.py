@@ -7,6 +7,7 @@ and ends in the four-legged stand, and a report about it.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -24,8 +25,8 @@ from lagoon.retarget.fix import Changes, find
 from lagoon.retarget.ground import keep_above, settle_on_floor, stand_exactly, touching
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics, self_collisions
-from lagoon.retarget.lead import add_lead
-from lagoon.retarget.morphology import choose_supports
+from lagoon.retarget.lead import Timeline, add_lead
+from lagoon.retarget.morphology import Supports, choose_supports
 from lagoon.retarget.motion import motion_targets
 from lagoon.retarget.quality import RetargetReport, measure
 from lagoon.retarget.soften import soften
@@ -64,7 +65,7 @@ def retarget(
         BadInputError: the human motion lacks a joint, or its limbs have no length.
     """
     progress = progress or silent
-    first = _as_it_is(human, robot, config, progress)
+    first = at_best_speed(lambda speed: _at_speed(human, robot, config, speed, progress), config)
     if not config.fix:
         return first
     tried = itertools.count(1)
@@ -79,17 +80,22 @@ def retarget(
     return find(attempt, first, config)
 
 
-def _as_it_is(
-    human: HumanMotion, robot: RobotSpec, config: RetargetConfig, progress: Progress
+def at_best_speed(
+    attempt: Callable[[float], tuple[RobotMotion, RetargetReport]], config: RetargetConfig
 ) -> tuple[RobotMotion, RetargetReport]:
-    """The motion without a fix, at most slowed down."""
+    """The motion without a fix, at most slowed down.
+
+    Args:
+        attempt: retargets at a share of the clip's speed.
+        config: may give the speed.
+    """
     if config.speed is not None:
-        return _at_speed(human, robot, config, config.speed, progress)
-    motion, report = _at_speed(human, robot, config, 1.0, progress)
+        return attempt(config.speed)
+    motion, report = attempt(1.0)
     for speed in SLOWER:
         if report.verdict.grade == TRACKABLE or not any(r.kind in HELPED_BY_TIME for r in report.verdict.reasons):
             break
-        slow, slow_report = _at_speed(human, robot, config, speed, progress)
+        slow, slow_report = attempt(speed)
         if GRADES.index(slow_report.verdict.grade) < GRADES.index(report.verdict.grade):
             motion, report = slow, slow_report
     return motion, report
@@ -115,6 +121,33 @@ def _at_speed(
     start = int(timeline.starts[timeline.names.index("motion")])
     off_feet = np.zeros(len(timeline.targets.contact), bool)
     off_feet[start : start + body.num_frames] = carried_by_the_body(body)
+
+    return solve_timeline(timeline, ik, supports, smoothing, off_feet, speed, config, progress)
+
+
+def solve_timeline(
+    timeline: Timeline,
+    ik: WholeBodyIK,
+    supports: Supports,
+    smoothing: float,
+    off_feet: NDArray[np.bool_] | None,
+    speed: float,
+    config: RetargetConfig,
+    progress: Progress,
+) -> tuple[RobotMotion, RetargetReport]:
+    """Find the joints for a whole skill and measure it; again with the shapes that touch kept apart.
+
+    Args:
+        timeline: what is wanted.
+        ik: the solver of the robot.
+        supports: the body maps, for the report.
+        smoothing: standard deviation of the last smoothing [control periods].
+        off_feet: (T,) frames in which a person lies or kneels, if known.
+        speed: share of the clip's speed, for the report.
+        config: whether shapes are kept apart.
+        progress: told the share done.
+    """
+    kin, robot, fps = ik.kin, ik.kin.robot, ik.fps
 
     def solve() -> tuple[RobotMotion, RetargetReport, Array]:
         solved = ik.solve(timeline.targets, timeline.first, smoothing, progress)

@@ -1,7 +1,7 @@
 """What a robot and a person look like: simple shapes fixed to moving frames.
 
-What enters: a RobotSpec or a HumanMotion. What leaves: a Figure (shapes on B frames) and Poses (where
-the frames are over time), which the renderer, the web page and the browser viewer all draw.
+What enters: a RobotSpec, a HumanMotion or a QuadrupedMotion. What leaves: a Figure (shapes on B frames) and Poses
+(where the frames are over time), which the renderer, the web page and the browser viewer all draw.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.quadruped_motion import BONES as QUADRUPED_BONES
+from lagoon.motion.quadruped_motion import QuadrupedMotion
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_from_rotvec, quat_mul, quat_rotate, quat_slerp
 from lagoon.motion.skeleton import BONES
@@ -187,8 +189,29 @@ _LIMBS: dict[str, tuple[float, Color]] = {
 _ENDS: dict[str, tuple[float, float]] = {"head": (0.07, 0.105), "wrist": (0.06, 0.045)}
 
 
-def human_figure(human: HumanMotion, radius_scale: float = 1.0) -> tuple[Figure, Poses]:
-    """A mannequin that follows the joints of a HumanMotion.
+STICK = 0.025
+"""Radius of an animal's limbs and trunk [m]."""
+
+
+def bones_of(motion: HumanMotion | QuadrupedMotion) -> list[tuple[str, str]]:
+    """Pairs of joint names between which a line is drawn; those that the motion has."""
+    bones = QUADRUPED_BONES if isinstance(motion, QuadrupedMotion) else BONES
+    return [(a, b) for a, b in bones if a in motion.joint_names and b in motion.joint_names]
+
+
+def side_of(a: str, b: str) -> str:
+    """Side of the bone between two joints: left, right, or empty."""
+    sides = {
+        side
+        for name in (a, b)
+        for side, starts in (("left", ("left_", "FL_", "RL_")), ("right", ("right_", "FR_", "RR_")))
+        if name.startswith(starts)
+    }
+    return sides.pop() if len(sides) == 1 else ""
+
+
+def human_figure(human: HumanMotion | QuadrupedMotion, radius_scale: float = 1.0) -> tuple[Figure, Poses]:
+    """A mannequin, or an animal of sticks, that follows the joints of a motion.
 
     Every known bone becomes a capsule of its mean length whose frame lies midway between the two joints
     with Z along the bone; joints that belong to no known bone become small balls.
@@ -198,7 +221,8 @@ def human_figure(human: HumanMotion, radius_scale: float = 1.0) -> tuple[Figure,
         radius_scale: factor on the thickness of all limbs, for a person not of life size.
     """
     names = human.joint_names
-    bones = [(names.index(a), names.index(b)) for a, b in BONES if a in names and b in names]
+    bones = [(names.index(a), names.index(b)) for a, b in bones_of(human)]
+    animal = isinstance(human, QuadrupedMotion)
     lone = sorted(set(range(len(names))) - {joint for bone in bones for joint in bone})
     frames: list[str] = []
     shapes: list[Shape] = []
@@ -207,7 +231,9 @@ def human_figure(human: HumanMotion, radius_scale: float = 1.0) -> tuple[Figure,
     identity = (1.0, 0.0, 0.0, 0.0)
     for parent, child in bones:
         part = names[child].split("_")[-1]
-        radius, color = radius_scale * _LIMBS[part][0], _LIMBS[part][1]
+        radius, color = radius_scale * (STICK if animal else _LIMBS[part][0]), _LIMBS[part][1]
+        if animal and names[child][0] == "F" and part != "hip":
+            color = ARM
         start, end = human.joint_pos_w[:, parent], human.joint_pos_w[:, child]
         half = float(np.linalg.norm(end - start, axis=-1).mean()) / 2
         index = len(frames)

@@ -1,7 +1,7 @@
 """Draws a motion as a sheet of stick figures: from the front and from the side, over time.
 
-What enters: a HumanMotion. What leaves: a png. Needs no OpenGL; made to see at a glance whether an imported motion
-stands upright, faces ahead, and has its left on the left.
+What enters: a HumanMotion or a QuadrupedMotion. What leaves: a png. Needs no OpenGL; made to see at a glance whether
+an imported motion stands upright, faces ahead, and has its left on the left.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from lagoon.errors import require
 from lagoon.motion.human_motion import HumanMotion
-from lagoon.motion.skeleton import BONES
+from lagoon.motion.quadruped_motion import QuadrupedMotion
 from lagoon.paths import atomic_path
+from lagoon.sim.figures import bones_of, side_of
 
 Array = NDArray[np.float64]
 COLUMNS = 8
@@ -29,7 +30,7 @@ VIEWS = (("from the front", np.array([0.0, 1.0])), ("from its right side", np.ar
 """Name and the direction in the ground plane that points right in the picture, for one who faces +X."""
 
 
-def write_contact_sheet(target: Path, human: HumanMotion, columns: int = COLUMNS) -> None:
+def write_contact_sheet(target: Path, human: HumanMotion | QuadrupedMotion, columns: int = COLUMNS) -> None:
     """Write the sheet whole or not at all.
 
     Args:
@@ -50,6 +51,8 @@ def write_contact_sheet(target: Path, human: HumanMotion, columns: int = COLUMNS
     moments = np.linspace(0, human.num_frames - 1, columns).round().astype(int)
     high = float(human.joint_pos_w[..., 2].max())
     scale = (HEIGHT - 40) / max(REACH, high)
+    if isinstance(human, QuadrupedMotion):  # Longer than it is high.
+        scale = (WIDTH - 8) / float(np.linalg.norm(np.ptp(human.joint_pos_w[..., :2], axis=1), axis=-1).max())
     for row, (name, right) in enumerate(VIEWS):
         floor = TOP + HEIGHT * (row + 1) - 22
         pen.line((0, floor, WIDTH * columns, floor), fill=FLOOR, width=2)
@@ -62,7 +65,7 @@ def write_contact_sheet(target: Path, human: HumanMotion, columns: int = COLUMNS
         picture.save(temporary)
 
 
-def _title(human: HumanMotion) -> str:
+def _title(human: HumanMotion | QuadrupedMotion) -> str:
     text = "".join(
         c if " " <= c <= "~" or "\u00c0" <= c <= "\u017f" else "\u00b7" for c in " ".join(human.text.split())
     )
@@ -70,16 +73,25 @@ def _title(human: HumanMotion) -> str:
     return f"{text + 3 * ' ' if text else ''}{human.duration:.1f} s, {human.num_frames} frames at {human.fps:g} Hz"
 
 
-def _figure(pen: Any, human: HumanMotion, moment: int, right: Array, middle: float, floor: float, scale: float) -> None:
+def _figure(
+    pen: Any,
+    human: HumanMotion | QuadrupedMotion,
+    moment: int,
+    right: Array,
+    middle: float,
+    floor: float,
+    scale: float,
+) -> None:
     """Draw one pose over a spot of the floor, far limbs first."""
     pose = human.joint_pos_w[moment]
     at = {name: i for i, name in enumerate(human.joint_names)}
-    across = (pose[:, :2] - pose[0, :2]) @ right
-    depth = (pose[:, :2] - pose[0, :2]) @ np.array([right[1], -right[0]])
+    here = pose[0, :2] if isinstance(human, HumanMotion) else pose[:, :2].mean(axis=0)
+    across = (pose[:, :2] - here) @ right
+    depth = (pose[:, :2] - here) @ np.array([right[1], -right[0]])
     spot = lambda name: (middle + scale * across[at[name]], floor - scale * pose[at[name], 2])  # noqa: E731
-    bones = [(a, b) for a, b in BONES if a in at and b in at]
+    bones = bones_of(human)
     for a, b in sorted(bones, key=lambda bone: depth[at[bone[0]]] + depth[at[bone[1]]]):
-        color = LEFT if b.startswith("left_") else RIGHT if b.startswith("right_") else MIDDLE
+        color = {"left": LEFT, "right": RIGHT}.get(side_of(a, b), MIDDLE)
         pen.line((*spot(a), *spot(b)), fill=color, width=4)
     if "head" in at:
         x, y = spot("head")

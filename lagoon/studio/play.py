@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from lagoon.errors import BadInputError, require
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.quadruped_motion import QuadrupedMotion
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.robot import RobotSpec
 from lagoon.studio.config import PlayConfig
@@ -24,7 +25,7 @@ from lagoon.studio.play_session import PlaySession, PolicyStepper
 
 
 def serve(
-    human: HumanMotion | None,
+    human: HumanMotion | QuadrupedMotion | None,
     reference: RobotMotion | None,
     policy_stepper: PolicyStepper | None,
     robot: RobotSpec,

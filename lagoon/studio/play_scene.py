@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import require
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.quadruped_motion import QuadrupedMotion
 from lagoon.robot import RobotSpec
 from lagoon.sim.figures import Figure, Poses, RobotFigure, human_figure
 from lagoon.sim.render import GHOST
@@ -34,7 +36,12 @@ class PlayScene:
     """Draws snapshots; ``commands`` holds what the person asked for since the last look."""
 
     def __init__(
-        self, server: Any, session: PlaySession, human: HumanMotion | None, robot: RobotSpec, config: PlayConfig
+        self,
+        server: Any,
+        session: PlaySession,
+        human: HumanMotion | QuadrupedMotion | None,
+        robot: RobotSpec,
+        config: PlayConfig,
     ) -> None:
         """Build lanes and controls.
 
@@ -68,7 +75,7 @@ class PlayScene:
         self._add_controls(session)
 
     @staticmethod
-    def _lanes(session: PlaySession, human: HumanMotion | None) -> tuple[tuple[str, bool], ...]:
+    def _lanes(session: PlaySession, human: HumanMotion | QuadrupedMotion | None) -> tuple[tuple[str, bool], ...]:
         return (
             ("human", human is not None),
             ("reference", session.reference is not None),
@@ -101,9 +108,9 @@ class PlayScene:
         server.initial_camera.position = (3.3, -1.15, 1.15)
         server.initial_camera.look_at = (0.0, 0.0, 0.32)
 
-    def _add_human(self, human: HumanMotion) -> Poses:
+    def _add_human(self, human: HumanMotion | QuadrupedMotion) -> Poses:
         scale = self.config.human_scale
-        scaled = HumanMotion(human.fps, human.joint_names, human.joint_pos_w * scale, human.text)
+        scaled = replace(human, joint_pos_w=human.joint_pos_w * scale)
         figure, poses = human_figure(scaled, radius_scale=scale)
         self._figures["human"] = _Nodes(self.server, "/stage/human", figure)
         size = "" if scale == 1.0 else f" ({scale:.0%} size)"

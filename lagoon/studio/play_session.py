@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.quadruped_motion import QuadrupedMotion
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_slerp
 from lagoon.robot import RobotSpec
@@ -82,7 +83,7 @@ class PlaySession:
 
     def __init__(
         self,
-        human: HumanMotion | None,
+        human: HumanMotion | QuadrupedMotion | None,
         reference: RobotMotion | None,
         stepper: PolicyStepper | None,
         robot: RobotSpec,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import MissingExtraError, require
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.quadruped_motion import QuadrupedMotion
 from lagoon.motion.robot_motion import RobotMotion
 from lagoon.paths import atomic_path, write_text
 from lagoon.progress import Progress, silent
@@ -55,7 +56,7 @@ class PreviewResult:
 
 def write_preview(
     folder: Path,
-    human: HumanMotion | None,
+    human: HumanMotion | QuadrupedMotion | None,
     reference: RobotMotion | None,
     executed: RobotMotion | None,
     robot: RobotSpec,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.quadruped_motion import QuadrupedMotion
 from lagoon.motion.robot_motion import RobotMotion, resample
 from lagoon.robot import RobotSpec
 from lagoon.sim.figures import Figure, Poses, RobotFigure, human_figure
@@ -114,7 +115,7 @@ def motion_span(reference: RobotMotion) -> tuple[float, float]:
     return starts[at] / reference.fps, starts[at + 1] / reference.fps
 
 
-def human_time(time: Array | float, reference: RobotMotion | None, human: HumanMotion) -> Array:
+def human_time(time: Array | float, reference: RobotMotion | None, human: HumanMotion | QuadrupedMotion) -> Array:
     """Time [s] in the person's clip at a time [s] of the show; held before and after the motion.
 
     The stretch maps onto the whole clip, so a reference that was slowed down stays in step.
@@ -125,7 +126,7 @@ def human_time(time: Array | float, reference: RobotMotion | None, human: HumanM
 
 
 def make_show(
-    human: HumanMotion | None,
+    human: HumanMotion | QuadrupedMotion | None,
     reference: RobotMotion | None,
     executed: RobotMotion | None,
     robot: RobotSpec,
@@ -152,7 +153,8 @@ def make_show(
     tracks: list[Track] = []
     if human is not None:
         figure, poses = human_figure(human)
-        tracks.append(Track("human", "Human", figure, poses.sample(human_time(time, clock, human) * human.fps)))
+        label = "Human" if isinstance(human, HumanMotion) else "Animal"
+        tracks.append(Track("human", label, figure, poses.sample(human_time(time, clock, human) * human.fps)))
     body = RobotFigure(robot) if clock is not None else None
     planned = None
     if reference is not None and body is not None:

@@ -15,10 +15,12 @@ from lagoon.cli.import_stage import caption_of, import_stage, kept_import
 from lagoon.cli.pipeline import run_stages
 from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
+from lagoon.motion.robot_motion import RobotMotion
 from lagoon.skill import Skill
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "importers"))
 from motion_files import walk_and_wave, write_bvh
+from quadruped_files import rows_of, trot, write_rows
 
 
 @pytest.fixture
@@ -66,6 +68,42 @@ def test_make_keeps_an_import_and_generate_replaces_it(capsys: pytest.CaptureFix
     with pytest.raises(BadInputError, match=r"human.npz is gone. Name the file again with motion=FILE"):
         kept_import(skill)
     assert kept_import(Skill.new(Path("skills"), "another", "go2")) is None
+
+
+def test_an_animals_clip_goes_on_to_the_robot_and_can_be_replaced(
+    capsys: pytest.CaptureFixture[str], walk: Path
+) -> None:
+    write_rows(Path("dog_trot.txt"), rows_of(trot(cycles=1.0)), 60.0, "Wrap")
+    code, out, err = _run(capsys, "import", "dog_trot.txt", "--caption", "trot")
+    assert (code, err) == (0, "")
+    for word in (
+        "Laikago",
+        "import.legs=[FL,FR,RL,RR]",
+        "6 times",
+        "quadruped.npz",
+        "Next:              lagoon retarget",
+    ):
+        assert word in out
+    skill = Skill.open(next(Path("skills").iterdir()))
+    assert {path.name for path in skill.folder.iterdir()} == {
+        "skill.yaml",
+        "quadruped.npz",
+        "import.json",
+        "import.png",
+    }
+    assert skill.is_quadruped and skill.source_path == skill.quadruped_path
+    code, out, _ = _run(capsys, "retarget", "trot", "retarget.passes=1", "retarget.speed=1")
+    assert code == 0 and "its own legs at" in out and "verdict" in out and "of the animal's speed" in out
+    motion = RobotMotion.load(skill.robot_path)
+    assert motion.segment_names == ("stand", "lead_in", "motion", "lead_out", "stand") and motion.robot == "go2"
+    assert "unchanged, kept" in _run(capsys, "retarget", "trot", "retarget.passes=1", "retarget.speed=1")[1]
+    code, _, err = _run(capsys, "convert", "trot")
+    assert code == 2 and "is a quadruped's; .bvh is written for people only" in err
+    assert kept_import(skill) is not None
+    # The same caption for a person's motion: nothing of the animal stays.
+    assert _run(capsys, "import", str(walk), "--caption", "trot")[0] == 0
+    skill = Skill.open(skill.folder)
+    assert not skill.is_quadruped and skill.human_path.is_file() and not skill.quadruped_path.exists()
 
 
 def test_make_with_a_file_plans_the_same_import(capsys: pytest.CaptureFixture[str], walk: Path) -> None:

@@ -233,7 +233,7 @@ def test_deepmimic_faults_are_named(tmp_path: Path) -> None:
     with pytest.raises(CorruptFileError, match=r"a.txt, line \d+: no JSON here"):
         run(path)
     path.write_text(text.replace("[0.0333333, ", "[0.0333333, 1.0, ", 1))
-    with pytest.raises(BadInputError, match="frame 0 has 45 numbers; DeepMimic's humanoid has 44"):
+    with pytest.raises(BadInputError, match="frame 0 has 45 numbers; expected 44 of DeepMimic's humanoid"):
         run(path)
     path.write_text(json.dumps({"Frames": []}))
     with pytest.raises(CorruptFileError, match='no list "Frames"'):

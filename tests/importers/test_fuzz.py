@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from motion_files import error, mimic_frames, walk_and_wave, write_amc, write_bvh, write_csv, write_deepmimic
+from quadruped_files import dog_frames, rows_of, trot, write_dog, write_rows
 
 from lagoon.errors import LagoonError
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.import_motion import import_motion
+from lagoon.importers.quadruped import import_quadruped
 from lagoon.importers.repair import FASTEST_JOINT
 from lagoon.importers.units import SHORTEST, TALLEST, height_of
 from lagoon.motion.bones import bone_lengths
@@ -41,7 +43,10 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "amc": lambda folder: write_amc(folder, CLIP),
     "txt": lambda folder: write_deepmimic(folder / "a.txt", mimic_frames(20.0, 1.0)),
     "csv": lambda folder: write_csv(folder / "a.csv", CLIP),
+    "robot": lambda folder: write_rows(folder / "a.txt", rows_of(trot(fps=30.0, cycles=2.0)), 30.0),
+    "dog": lambda folder: write_dog(folder / "a.txt", dog_frames(30.0, 1.0)),
 }
+QUADRUPEDS = ("robot", "dog")
 
 
 def mutated(data: bytes, random: np.random.Generator) -> bytes:
@@ -84,21 +89,22 @@ def check(name: str, folder: Path, count: int) -> tuple[int, int]:
     path = WRITERS[name](folder)
     motion_file = path.with_name("07_01.amc") if name == "asf" else path
     config = ImportConfig(fps=20.0) if name in ("asf", "amc") else ImportConfig()
+    read: Callable = import_quadruped if name in QUADRUPEDS else import_motion
     good = path.read_bytes()
-    whole = import_motion(motion_file, config)[0]
+    whole = read(motion_file, config)[0]
     taken = same = 0
     for seed in range(count):
         random = np.random.default_rng([seed, len(name), ord(name[0])])
         path.write_bytes(mutated(good, random))
         began = time.process_time()
         try:
-            motion, report = import_motion(motion_file, config)
+            motion, report = read(motion_file, config)
         except LagoonError as refused:
             text = str(refused)
             assert text.isprintable() and 20 < len(text) < 1500 and (". " in text or "; " in text), (seed, text)
         else:
             taken += 1
-            sound(motion.joint_pos_w, report.repairs, f"{name} {seed}")
+            (sound_animal if name in QUADRUPEDS else sound)(motion.joint_pos_w, report.repairs, f"{name} {seed}")
             same += error(motion.joint_pos_w, whole.joint_pos_w) < 0.001
         assert time.process_time() - began < 2.0, f"{name} {seed} took too long"
     return taken, same
@@ -112,6 +118,16 @@ def sound(pos: np.ndarray, repairs: tuple[str, ...], which: str) -> None:
     assert abs(pos[..., 2].min()) < 1e-9 and abs(pos[0, 0, :2]).max() < 1e-9, which
     speed = np.linalg.norm(np.diff(pos, axis=0), axis=-1).max() * 20.0 / height_of(pos)
     assert speed < 1.2 * FASTEST_JOINT or any("jumps faster" in text for text in repairs), (which, speed)
+
+
+def sound_animal(pos: np.ndarray, repairs: tuple[str, ...], which: str) -> None:
+    """A motion that an animal could make, or one whose oddity was named."""
+    legs = pos.reshape(len(pos), 4, 3, 3)
+    assert np.isfinite(pos).all() and len(pos) >= 2, which
+    assert abs(legs[0, :, 0, :2].mean(axis=0)).max() < 1e-9, which
+    assert -0.5 < np.percentile(legs[:, :, 2, 2].min(axis=1), 5) < 0.5, which
+    speed = np.linalg.norm(np.diff(pos, axis=0), axis=-1).max() * 30.0
+    assert speed < 40.0 or any("jumps faster" in text for text in repairs), (which, speed)
 
 
 @pytest.mark.parametrize("name", WRITERS)
