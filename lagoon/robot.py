@@ -172,53 +172,43 @@ def read_robot(folder: Path) -> RobotSpec:
     """Read the description in a folder; its name is the robot's.
 
     Raises:
-        BadInputError: robot.yaml is of another schema or lacks a number.
+        BadInputError: robot.yaml is no YAML, of another schema, lacks a number, or holds one that cannot be.
     """
-    name = folder.name
-    raw: dict[str, Any] = yaml.safe_load((folder / "robot.yaml").read_text(encoding="utf-8"))
-    if raw.get("schema_version") != SCHEMA_VERSION:
-        raise BadInputError(
-            f"{folder / 'robot.yaml'} has schema_version {raw.get('schema_version')}; "
-            f"this lagoon reads {SCHEMA_VERSION}."
-        )
-    joints: dict[str, dict[str, float]] = raw["joints"]
-    names = tuple(joints)
+    name, path = folder.name, folder / "robot.yaml"
+    raw = _mapping(path)
+    joints: dict[str, dict[str, Any]] = _part(raw, "joints", dict, path)
+    names = tuple(str(joint) for joint in joints)
+    for joint in names:
+        if not isinstance(joints[joint], dict):
+            raise BadInputError(f"{path}: joints.{joint} holds no numbers; expected {{lower: ..., upper: ...}}.")
 
     def per_joint(key: str, default: float | None = None) -> Array:
         missing = [joint for joint in names if joints[joint].get(key, default) is None]
         if missing:
             raise BadInputError(
-                f"{folder / 'robot.yaml'} has no '{key}' for: {', '.join(missing)}. Fill the numbers in, "
-                f"with their source; then: lagoon robot check {name}"
+                f"{path} has no '{key}' for: {', '.join(missing)}. Fill the numbers in, with their source; then: "
+                f"lagoon robot check {name}"
             )
-        array = np.array([joints[joint].get(key, default) for joint in names], dtype=np.float64)
+        values = [_number(joints[joint].get(key, default), f"joints.{joint}.{key}", path) for joint in names]
+        array = np.array(values, dtype=np.float64)
         array.setflags(write=False)
         return array
 
-    legs = tuple(
-        Leg(
-            name=leg,
-            hip_joint=value["joints"][0],
-            thigh_joint=value["joints"][1],
-            calf_joint=value["joints"][2],
-            foot=value["foot"],
-            hip_pos_b=tuple(value["hip_pos_b"]),
-            thigh_offset=tuple(value["thigh_offset"]),
-            calf_offset=tuple(value["calf_offset"]),
-            foot_offset=tuple(value["foot_offset"]),
-        )
-        for leg, value in raw["legs"].items()
-    )
-    if set(raw["motors"]) != set(names):
-        raise BadInputError(f"{folder / 'robot.yaml'}: 'motors' and 'joints' must hold the same names.")
+    legs = tuple(_leg(str(leg), value, names, path) for leg, value in _part(raw, "legs", dict, path).items())
+    if sorted(leg.name for leg in legs) != ["FL", "FR", "RL", "RR"]:
+        raise BadInputError(f"{path}: legs are {', '.join(leg.name for leg in legs)}; expected FL, FR, RL and RR.")
+    motors = tuple(str(motor) for motor in _part(raw, "motors", list, path))
+    if sorted(motors) != sorted(names):
+        raise BadInputError(f"{path}: 'motors' and 'joints' must hold the same names, each once.")
     motor_sign = per_joint("motor_sign", default=1.0)
     odd = [f"{joint} ({sign:g})" for joint, sign in zip(names, motor_sign, strict=True) if abs(sign) != 1.0]
     if odd:
-        raise BadInputError(f"{folder / 'robot.yaml'}: motor_sign must be 1 or -1, not so for {', '.join(odd)}.")
+        raise BadInputError(f"{path}: motor_sign must be 1 or -1, not so for {', '.join(odd)}.")
+    positive = lambda key: _number(_part(raw, key, object, path), key, path, above=0.0)  # noqa: E731
     return RobotSpec(
         name=name,
         joint_names=names,
-        motor_names=tuple(raw["motors"]),
+        motor_names=motors,
         motor_sign=motor_sign,
         motor_offset=per_joint("motor_offset", default=0.0),
         joint_lower=per_joint("lower"),
@@ -226,14 +216,84 @@ def read_robot(folder: Path) -> RobotSpec:
         joint_vel_limit=per_joint("velocity"),
         torque_limit=per_joint("torque"),
         default_joint_pos=per_joint("default"),
-        default_root_height=float(raw["default_root_height"]),
+        default_root_height=positive("default_root_height"),
         kp=per_joint("kp"),
         kd=per_joint("kd"),
-        control_dt=float(raw["control_dt"]),
-        base_body=raw["base_body"],
+        control_dt=positive("control_dt"),
+        base_body=str(_part(raw, "base_body", str, path)),
         foot_names=tuple(leg.foot for leg in legs),
-        foot_radius=float(raw["foot_radius"]),
-        mass=float(raw["mass"]),
+        foot_radius=positive("foot_radius"),
+        mass=positive("mass"),
         legs=legs,
         model_path=folder / "robot.xml",
+    )
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    """Content of robot.yaml, of this schema."""
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        cause = " ".join(str(error).split())
+        raise BadInputError(
+            f"{path} cannot be read as YAML ({cause}). Mend it, or draft it anew: lagoon robot init"
+        ) from error
+    if not isinstance(raw, dict):
+        raise BadInputError(
+            f"{path} holds no names with values; expected a robot's description as lagoon robot init writes it."
+        )
+    if raw.get("schema_version") != SCHEMA_VERSION:
+        raise BadInputError(
+            f"{path} has schema_version {raw.get('schema_version')}; this lagoon reads {SCHEMA_VERSION}."
+        )
+    return raw
+
+
+def _part(raw: dict[str, Any], key: str, kind: type, path: Path) -> Any:
+    words = {dict: "names with values", list: "a list", str: "a name", object: "a number"}[kind]
+    if key not in raw or not isinstance(raw[key], kind):
+        fact = f"has no '{key}'" if key not in raw else f"has '{key}: {raw[key]!r:.60}'"
+        raise BadInputError(
+            f"{path} {fact}; expected {words}. See docs/add_a_robot.md, or the robots that lagoon brings."
+        )
+    return raw[key]
+
+
+def _number(value: object, key: str, path: Path, above: float = -np.inf) -> float:
+    real = isinstance(value, (int, float)) and not isinstance(value, bool) and np.isfinite(value)
+    if not real or float(value) <= above:  # type: ignore[arg-type]
+        wanted = f"a number above {above:g}" if np.isfinite(above) else "a number"
+        raise BadInputError(f"{path}: {key} is {value!r:.60}; expected {wanted}. Correct it.")
+    return float(value)  # type: ignore[arg-type]
+
+
+def _leg(name: str, value: object, joints: tuple[str, ...], path: Path) -> Leg:
+    where = f"legs.{name}"
+    if not isinstance(value, dict):
+        raise BadInputError(
+            f"{path}: {where} is {value!r:.60}; expected names with values, such as those of another leg."
+        )
+    three = [str(joint) for joint in _part(value, "joints", list, path)]
+    strange = [joint for joint in three if joint not in joints]
+    if len(three) != 3 or strange:
+        fact = f"names {', '.join(strange)}, which 'joints' does not have" if strange else f"has {len(three)} joints"
+        raise BadInputError(f"{path}: {where} {fact}; expected three of 'joints', from the body outward.")
+
+    def vector(key: str) -> tuple[float, float, float]:
+        found = _part(value, key, list, path)
+        if len(found) != 3:
+            raise BadInputError(f"{path}: {where}.{key} has {len(found)} numbers; expected x, y and z [m].")
+        x, y, z = (_number(item, f"{where}.{key}", path) for item in found)
+        return x, y, z
+
+    return Leg(
+        name=name,
+        hip_joint=three[0],
+        thigh_joint=three[1],
+        calf_joint=three[2],
+        foot=str(_part(value, "foot", str, path)),
+        hip_pos_b=vector("hip_pos_b"),
+        thigh_offset=vector("thigh_offset"),
+        calf_offset=vector("calf_offset"),
+        foot_offset=vector("foot_offset"),
     )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from lagoon.errors import BadInputError
-from lagoon.robot import known_robots, load_robot
+from lagoon.robot import known_robots, load_robot, read_robot
 from lagoon.sim.model import CHECKING, TRAINING, Addresses, build_model
 
 
@@ -66,3 +66,39 @@ def test_unknown_names_list_what_exists():
         load_robot("go2").joint_ids(["FL_knee"])
     with pytest.raises(BadInputError, match="Known: FL, FR, RL, RR"):
         load_robot("go2").leg("XX")
+
+
+GO1 = load_robot("go1").model_path.with_name("robot.yaml").read_text(encoding="utf-8")
+FIRST = GO1[GO1.index("  FL_hip_joint: {") : GO1.index("}", GO1.index("  FL_hip_joint: {")) + 1]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (GO1, "", "holds no names with values"),
+        (GO1, "foo: [", "cannot be read as YAML"),
+        (GO1, "- a\n- b\n", "holds no names with values"),
+        (GO1, "schema_version: 1\n", "has no 'joints'; expected names with values"),
+        ("schema_version: 1", "schema_version: 9", "has schema_version 9; this lagoon reads 1"),
+        (
+            "  FL_hip_joint: {lower: ",
+            "  FL_hip_joint: {lower: fast, was: ",
+            "joints.FL_hip_joint.lower is 'fast'; expected a",
+        ),
+        ("  FL_hip_joint: {lower: ", "  FL_hip_joint: {lower: .nan, was: ", "joints.FL_hip_joint.lower is nan"),
+        ("  FL_hip_joint: {lower: ", "  FL_hip_joint: {lower: null, was: ", "has no 'lower' for: FL_hip_joint"),
+        (FIRST, "  FL_hip_joint: 3", "joints.FL_hip_joint holds no numbers"),
+        ("\n  FL: {", "\n  XX: {", "legs are XX, FR, RL, RR; expected FL, FR, RL and RR"),
+        ("joints: [FL_hip_joint, ", "joints: [FL_hop, ", "legs.FL names FL_hop, which 'joints' does not have"),
+        ("\nmass:", "\nmess:", "has no 'mass'; expected a number"),
+        ("control_dt: 0.02", "control_dt: 0", "control_dt is 0; expected a number above 0"),
+        ("\n  - FL_hip_joint", "\n  - FR_hip_joint", "'motors' and 'joints' must hold the same names, each once"),
+        ("hip_pos_b: [", "hip_pos_b: [0.0, ", "legs.FL.hip_pos_b has 4 numbers; expected x, y and z"),
+    ],
+)
+def test_a_description_that_cannot_be_is_refused_by_name(tmp_path, old: str, new: str, wanted: str) -> None:
+    assert old in GO1
+    (tmp_path / "robot.yaml").write_text(GO1.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(BadInputError) as caught:
+        read_robot(tmp_path)
+    assert wanted in str(caught.value) and "robot.yaml" in str(caught.value)

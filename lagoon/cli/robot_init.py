@@ -18,6 +18,8 @@ def run(call: Call) -> int:
 
     config: RobotInitVerb = call.config
     path = Path(call.text)
+    if path.is_dir():
+        raise BadInputError(f"{path} is a folder; expected an MJCF (.xml) or URDF (.urdf) file. Name the file in it.")
     name = config.name or re.sub(r"[^a-z0-9_]+", "_", path.stem.lower()).strip("_")
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name):
         raise BadInputError(
@@ -32,13 +34,29 @@ def run(call: Call) -> int:
         screen.say(f"  {note}")
     screen.say(f"Wrote {folder / 'robot.yaml'} and {folder / 'robot.xml'}.")
     if todo:
-        screen.say(f"Left to fill in, {len(todo)} numbers:")
-        for line in todo[:12]:
+        screen.say(f"Left to fill in, in robot.yaml, {len(todo)} numbers:")
+        for line in _grouped(todo):
             screen.say(f"  {line}")
-        if len(todo) > 12:
-            screen.say(f"  ... and {len(todo) - 12} more: look for null in robot.yaml")
     screen.say(f"Then: lagoon robot check {name}")
     return 0
+
+
+def _grouped(todo: list[str]) -> list[str]:
+    """One line for each kind of number, with the joints that lack it; other lines as they are."""
+    joints: dict[str, list[str]] = {}
+    other = []
+    for line in todo:
+        found = re.match(r"joints\.(\S+)\.(\w+): ", line)
+        if found:
+            joints.setdefault(found[2], []).append(found[1])
+        else:
+            other.append(line)
+    lines = [
+        f"{key} of {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}: null now; the file "
+        "does not tell it. Write the number and its source."
+        for key, names in joints.items()
+    ]
+    return lines + other
 
 
 VERB = Verb(

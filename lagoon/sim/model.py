@@ -76,6 +76,10 @@ def build_spec(robot: RobotSpec, physics: PhysicsConfig) -> mujoco.MjSpec:
     for joint in spec.joints:
         if joint.name in robot.joint_names:
             joint.frictionloss = physics.frictionloss
+            if not joint.range.any():  # robot.xml has no limits for it: those of robot.yaml alone.
+                j = robot.joint_names.index(joint.name)
+                joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+                joint.range = np.array([robot.joint_lower[j], robot.joint_upper[j]])
     for geom in spec.geoms:
         if geom.name == "floor":
             geom.friction[0] = physics.friction

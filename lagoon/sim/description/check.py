@@ -75,14 +75,20 @@ def _limits(robot: RobotSpec, model: mujoco.MjModel) -> Finding:
     wrong = []
     for i, name in enumerate(robot.joint_names):
         low, high = model.joint(name).range
-        if not np.allclose([low, high], [robot.joint_lower[i], robot.joint_upper[i]], atol=1e-6):
+        if model.jnt_limited[model.joint(name).id] and not np.allclose(
+            [low, high], [robot.joint_lower[i], robot.joint_upper[i]], atol=1e-6
+        ):
             wrong.append(f"{name}: {low:g} to {high:g} in robot.xml")
         if not robot.joint_lower[i] < robot.default_joint_pos[i] < robot.joint_upper[i]:
             wrong.append(f"{name}: the default {robot.default_joint_pos[i]:g} is outside its limits")
     for key in ("joint_vel_limit", "torque_limit", "kp", "kd"):
         bad = [robot.joint_names[i] for i in np.flatnonzero(getattr(robot, key) <= 0)]
         wrong += [f"{key} must be positive: {', '.join(bad)}"] if bad else []
-    return Finding("limits", not wrong, "; ".join(wrong) or "equal in both files, positive, and the stand is inside")
+    return Finding(
+        "limits",
+        not wrong,
+        "; ".join(wrong) or "the same in both files (or in robot.yaml alone), positive, and the stand is inside",
+    )
 
 
 def _mass(robot: RobotSpec, model: mujoco.MjModel) -> Finding:

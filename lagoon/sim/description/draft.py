@@ -184,12 +184,15 @@ def _leg(leg: SourceLeg) -> str:
 
 
 def _hinge(joint: Joint, axis: str) -> str:
-    """A joint; damping that belongs to the file's controller is left to lagoon's."""
+    """A joint; damping that belongs to the file's controller is left to lagoon's.
+
+    Limits that the file does not tell stand in robot.yaml alone, once they are filled in there.
+    """
     damping = joint.damping if joint.damping <= SOFT else 0.1
-    lower = -np.pi if joint.lower is None else joint.lower
-    upper = np.pi if joint.upper is None else joint.upper
+    known = joint.lower is not None and joint.upper is not None
+    limits = f' range="{joint.lower:.8g} {joint.upper:.8g}"' if known else ""
     return (
-        f'<joint name={quoteattr(joint.name)} axis="{axis}" range="{lower:.8g} {upper:.8g}" damping="{damping:g}" '
+        f'<joint name={quoteattr(joint.name)} axis="{axis}"{limits} damping="{damping:g}" '
         f'armature="{joint.armature:g}"/>'
     )
 

@@ -19,6 +19,8 @@ from lagoon.errors import BadInputError
 from lagoon.sim.description.legs import Chain, find_legs
 
 Array = NDArray[np.float64]
+UNBALANCED = "A + B >= C"
+"""In MuJoCo's words when an inertia is no solid body's; makers' files have such."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,9 @@ def _parse(path: Path) -> tuple[mujoco.MjSpec, str]:
     try:
         spec = mujoco.MjSpec.from_file(str(path))
     except ValueError as error:
-        raise BadInputError(f"MuJoCo cannot read {path}: {error}. Mend the file, or convert it to MJCF.") from error
+        raise BadInputError(
+            f"MuJoCo cannot read {path}: {_plain(error)}. Mend the file, or convert it to MJCF."
+        ) from error
     if kind == "robot":
         spec.compiler.fusestatic = True
     return spec, "urdf" if kind == "robot" else "mjcf"
@@ -169,28 +173,60 @@ def _weld(spec: mujoco.MjSpec, locked: tuple[str, ...], path: Path) -> None:
 
 
 def _compile(spec: mujoco.MjSpec, path: Path, notes: list[str]) -> mujoco.MjModel:
-    """Compile; without meshes if they are missing. A robot that is fixed to the world gets its free joint."""
+    """Compile; with uneven inertias made even, and without meshes if they are missing.
+
+    A robot that is fixed to the world gets its free joint.
+    """
     roots = [body for body in spec.worldbody.bodies if body.find_all("joint")]
     if len(roots) != 1:
         raise BadInputError(f"{path} has {len(roots)} moving trees; expected one robot.")
     if not any(joint.type == mujoco.mjtJoint.mjJNT_FREE for joint in roots[0].joints):
         roots[0].add_freejoint()
+    meshes = [geom for geom in spec.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH]
     try:
         return spec.compile()
-    except ValueError as first:
-        meshes = [geom for geom in spec.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH]
-        if not meshes:
-            raise BadInputError(f"MuJoCo cannot compile {path}: {first}.") from first
+    except ValueError as error:
+        fault = error
+    if UNBALANCED in str(fault):
+        bodies = _balance(spec)
+        if bodies:
+            notes.append(
+                f"Inertias of {', '.join(bodies)} are no solid body's (A + B < C); they were made even, as MuJoCo's "
+                "balanceinertia does. Look for better numbers."
+            )
+            return _compile(spec, path, notes)
+    if meshes:
         for item in [*meshes, *spec.meshes]:
             spec.delete(item)
         notes.append(f"{len(meshes)} mesh shapes were left out, since their files are missing or unreadable.")
-        try:
-            return spec.compile()
-        except ValueError as error:
-            raise BadInputError(
-                f"MuJoCo cannot compile {path} without its meshes: {error}. "
-                "If a body's mass is to come from its mesh, put the mesh files where the file expects them."
-            ) from error
+        return _compile(spec, path, notes)
+    raise BadInputError(
+        f"MuJoCo cannot compile {path}: {_plain(fault)}. If a body's mass or inertia is to come from its mesh, put the "
+        "mesh files where the file expects them; otherwise write it into the file."
+    ) from fault
+
+
+def _balance(spec: mujoco.MjSpec) -> list[str]:
+    """Make the inertias even that break the triangle inequality; returns the names of their bodies."""
+    found = []
+    for body in spec.bodies:
+        moments = np.linalg.eigvalsh(_full(body)) if np.isfinite(body.fullinertia).all() else np.sort(body.inertia)
+        if body.explicitinertial and moments[0] + moments[1] < moments[2] and moments[2] > 0.0:
+            body.fullinertia[:] = np.nan
+            body.inertia = np.full(3, moments.mean())
+            found.append(body.name)
+    return found
+
+
+def _full(body: mujoco.MjsBody) -> Array:
+    """(3, 3) inertia out of MuJoCo's xx, yy, zz, xy, xz, yz [kg m^2]."""
+    xx, yy, zz, xy, xz, yz = body.fullinertia
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _plain(error: Exception) -> str:
+    """MuJoCo's words on one line, without what is not printable."""
+    return " ".join("".join(c if c.isprintable() and c != "\ufffd" else " " for c in str(error)).split()).rstrip(".")
 
 
 def _urdf_limits(path: Path) -> dict[str, tuple[float | None, float | None]]:

@@ -9,6 +9,7 @@ from lagoon.robot import known_robots, load_robot, read_robot
 from lagoon.sim.description.check import check_robot
 from lagoon.sim.description.draft import write_draft
 from lagoon.sim.description.source import read_source
+from lagoon.sim.model import build_model
 
 
 def _wrong(robot) -> list[str]:
@@ -102,3 +103,24 @@ def test_a_stand_keeps_its_distance_from_the_limits(urdf, tmp_path):
     margin = np.minimum(robot.default_joint_pos - robot.joint_lower, robot.joint_upper - robot.default_joint_pos)
     assert margin.min() > 0.09
     assert dataclasses.is_dataclass(robot)
+
+
+def test_limits_that_are_filled_in_stand_in_one_file(urdf, tmp_path):
+    folder = tmp_path / "beast"
+    write_draft(read_source(urdf(limits=False)), folder)
+    path = folder / "robot.yaml"
+    text = path.read_text()
+    for joint, low, high in (("abduct", -0.8, 0.9), ("swing", -1.0, 3.0), ("knee", -2.6, 0.5)):
+        lines = [
+            line.replace("lower: null", f"lower: {low}").replace("upper: null", f"upper: {high}")
+            if joint in line
+            else line
+            for line in text.splitlines()
+        ]
+        text = "\n".join(lines)
+    path.write_text(text.replace("velocity: null", "velocity: 21").replace("torque: null", "torque: 30") + "\n")
+    robot = read_robot(folder)
+    assert _wrong(robot) == []
+    model = build_model(robot)
+    np.testing.assert_allclose(model.joint("RR_swing").range, [-1.0, 3.0])
+    assert model.jnt_limited[model.joint("RR_swing").id]

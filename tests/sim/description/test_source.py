@@ -99,3 +99,24 @@ def test_reading_the_go2_back_gives_its_own_numbers():
         assert tuple(joint.name for joint in read.joints) == leg.joints
         for key in ("hip_pos_b", "thigh_offset", "calf_offset", "foot_offset"):
             np.testing.assert_allclose(getattr(read, key), getattr(leg, key), atol=1e-9)
+
+
+def test_an_inertia_that_is_no_solid_bodys_is_made_even_and_named(urdf):
+    path = urdf()
+    thigh = path.read_text().index('<link name="RL_thigh">')
+    text = path.read_text()
+    path.write_text(text[:thigh] + text[thigh:].replace('iyy="0.02"', 'iyy="0.2"', 1))
+    source = read_source(path)
+    np.testing.assert_allclose(source.legs[2].links[1].diagonal, (0.01 + 0.2 + 0.015) / 3)
+    assert any("Inertias of RL_thigh are no solid body's" in note for note in source.notes)
+    assert not any("RR_thigh" in note for note in source.notes)
+
+
+def test_a_link_without_inertia_is_refused_by_name(urdf):
+    path = urdf()
+    path.write_text(
+        path.read_text().replace('ixx="0.01" iyy="0.02" izz="0.015" ixy="0.001"', 'ixx="0" iyy="0" izz="0" ixy="0"', 1)
+    )
+    with pytest.raises(BadInputError, match=r"cannot compile .*'trunk'.*write it into the file") as caught:
+        read_source(path)
+    assert str(caught.value).isprintable()
