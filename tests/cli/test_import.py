@@ -179,8 +179,12 @@ def test_make_from_a_file_begins_with_the_import_and_needs_no_text_model(
     needed: list[str] = []
     monkeypatch.setattr(make, "need", lambda *names: needed.extend(names))
     monkeypatch.setattr(
-        make, "run_and_show", lambda skill, stages, call: seen.append((skill.command, [s.title for s in stages])) or 0
+        make,
+        "climb",
+        lambda skill, config, rungs, stages, *_: seen.append((skill.command, [s.title for s in stages(config)])) or [],
     )
+    monkeypatch.setattr(make, "run_stages", lambda skill, stages, *_: seen[-1][1].extend(s.title for s in stages) or [])
+    monkeypatch.setattr(make, "show_end", lambda *_: 0)
     assert _run(capsys, "make", "--motion", str(walk))[0] == 0
     assert _run(capsys, "make", "a person walks", f"motion={walk}")[0] == 0
     assert _run(capsys, "make", "a person walks")[0] == 0
