@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from lagoon.cli.attempts import Attempt, Ladder
+from lagoon.cli.attempts import NAME, Attempt, Ladder
 from lagoon.cli.help import show
 from lagoon.cli.lock import locked
 from lagoon.cli.pipeline import Row, Screen, Stage, run_stages
@@ -102,6 +102,7 @@ def _begin(skill: Skill, settings: str, rungs: int, again: bool) -> Ladder:
     ladder = Ladder(settings) if again else Ladder.open(skill.folder, settings)
     if not ladder.attempts:
         shutil.rmtree(skill.folder / BEST, ignore_errors=True)
+        (skill.folder / NAME).unlink(missing_ok=True)  # Of other wishes: what was tried then says nothing now.
         return ladder
     with locked(skill.folder):
         if ladder.current is not None and len(ladder.tried) >= rungs:

@@ -224,6 +224,11 @@ def test_other_wishes_begin_another_ladder(tmp_path: Path) -> None:
     bench.config = changed(bench.config, {"train.settle": 0.5})
     skill, _, _ = bench.make()
     assert [one["speed"] for one in bench.trained] == [1.0, 0.7, 1.0, 0.7] and made_with(skill)["settle"] == 0.5
+    before = bench.config
+    bench.config, bench.judge = changed(before, {"train.settle": 0.7}), lambda made: 0.99
+    skill, _, _ = bench.make()
+    assert not (skill.folder / "ladder.json").exists(), "nothing was tried this time"
+    bench.trained = bench.trained[:4]
     bench.config = changed(bench.config, {"evaluate.trials": 64})
     bench.make()
     assert len(bench.trained) == 4, "how a policy is looked at does not change what is learned"
