@@ -203,7 +203,7 @@ def first_policy(
         policy.load_state_dict(checkpoint.group("policy"))
         policy.std.copy_(std)
         for normalizer in policy.normalizer.values():
-            normalizer.forget(START_MEMORY)  # Another motion looks different; its own statistics shall count.
+            normalizer.forget(START_MEMORY)  # type: ignore[operator]  # Another motion looks different; its own statistics shall count.
     return policy
 
 
