@@ -203,7 +203,8 @@ def first_policy(
         policy.load_state_dict(checkpoint.group("policy"))
         policy.std.copy_(std)
         for normalizer in policy.normalizer.values():
-            normalizer.forget(START_MEMORY)  # type: ignore[operator]  # Another motion looks different; its own statistics shall count.
+            # Another motion looks different; its own statistics shall count.
+            normalizer.forget(START_MEMORY)  # type: ignore[operator]
     return policy
 
 
