@@ -34,13 +34,13 @@ PHASES = ("physics", "environment", "update", "rest")
 
 
 def settings(name: str, cores: int) -> list[dict[str, int]]:
-    """Return the settings of threads and processes that are tried for a library."""
-    if name == "lagoon":
-        return [{"processes": cores}]
+    """Return the settings of threads and processes that are tried for a library; the first has the fewest threads."""
+    if name in ("lagoon", "lagoon_alone"):
+        return [{"processes": cores if name == "lagoon" else 1}]
     if name == "sample_factory":  # Its learner always has one thread.
         return [{"processes": n} for n in range(1, cores + 1)]
     if name == "rllib":
-        local = [{"processes": 0, "torch_threads": t, "env_threads": t} for t in {1, cores}]
+        local = [{"processes": 0, "torch_threads": t, "env_threads": t} for t in sorted({1, cores})]
         return [*local, {"processes": cores, "torch_threads": cores}]
     return [{"torch_threads": t, "env_threads": e} for t in sorted({1, cores}) for e in sorted({1, cores})]
 
@@ -60,14 +60,14 @@ def motion_of(command: str, folder: Path) -> Path:
     return path
 
 
-def tune(name: str, python: str, recipe: Recipe, cores: int) -> tuple[Recipe, list[dict[str, Any]]]:
+def tune(name: str, python: str, recipe: Recipe, cores: int, untuned: bool) -> tuple[Recipe, list[dict[str, Any]]]:
     """Return the recipe with a library's fastest setting, and what was tried."""
     tried = []
-    options = settings(name, cores)
+    options = settings(name, cores)[: 1 if untuned else None]
     for option in options:
-        candidate = replace(recipe, iterations=TUNING_ITERATIONS, **option)
+        candidate = replace(recipe, iterations=5, **option)
         try:
-            speed = run(name, python, candidate, WARM_UP)["samples_per_second"] if len(options) > 1 else 0.0
+            speed = run(name, python, candidate, 2)["samples_per_second"] if len(options) > 1 else 0.0
             tried.append(option | {"samples_per_second": speed})
             print(f"  {name} {option}: {speed:,.0f} samples/s", flush=True)
         except (RuntimeError, AssertionError) as error:
@@ -78,9 +78,6 @@ def tune(name: str, python: str, recipe: Recipe, cores: int) -> tuple[Recipe, li
         raise RuntimeError(tried[0]["error"])
     best = max(good, key=lambda entry: entry["samples_per_second"])
     return replace(recipe, **{key: best[key] for key in options[tried.index(best)]}), tried
-
-
-WARM_UP, TUNING_ITERATIONS = 3, 7
 
 
 def measure(options: argparse.Namespace, result: dict[str, Any], save: Any) -> None:
@@ -95,7 +92,7 @@ def measure(options: argparse.Namespace, result: dict[str, Any], save: Any) -> N
     for name in options.peers:
         try:
             pythons[name] = interpreter(name, options.venvs, options.share)
-            recipes[name], result["tuning"][name] = tune(name, pythons[name], recipe, count)
+            recipes[name], result["tuning"][name] = tune(name, pythons[name], recipe, count, options.untuned)
             chosen = recipes[name]
             result["settings"][name] = {k: getattr(chosen, k) for k in ("torch_threads", "env_threads", "processes")}
         except RuntimeError as error:
@@ -109,7 +106,7 @@ def measure(options: argparse.Namespace, result: dict[str, Any], save: Any) -> N
         for name in names[number % len(names) :] + names[: number % len(names)]:
             start = time.monotonic()
             try:
-                found[name] = run(name, pythons[name], replace(recipes[name], seed=number), WARM_UP)
+                found[name] = run(name, pythons[name], replace(recipes[name], seed=number), options.warm_up)
                 text = f"{found[name]['samples_per_second']:,.0f} samples/s"
             except (RuntimeError, AssertionError) as error:
                 text = found.setdefault("errors", {})[name] = str(error)
@@ -118,46 +115,75 @@ def measure(options: argparse.Namespace, result: dict[str, Any], save: Any) -> N
         save()
 
 
-def ratios(rounds: list[dict[str, Any]], name: str, key: str = "samples_per_second") -> list[float]:
-    """Return lagoon's number over a library's, by round in which both ran."""
-    return [found["lagoon"][key] / found[name][key] for found in rounds if "lagoon" in found and name in found]
-
-
-def bounds(rounds: list[dict[str, Any]], name: str, cores: int) -> list[float]:
-    """Return the ratio that would be reached if lagoon's learning took no time at all, by round.
-
-    The environment then is all that is left: its time per step, in each of ``cores`` processes. It is the same code in
-    every row of the table, so no engine can do better on it than that.
-    """
+def ratios(rounds: list[dict[str, Any]], name: str) -> list[float]:
+    """Return lagoon's samples per second over a library's, by round in which both ran."""
     return [
-        1e6 / (found["lagoon"]["environment_us"] / cores) / found[name]["samples_per_second"]
+        found["lagoon"]["samples_per_second"] / found[name]["samples_per_second"]
         for found in rounds
         if "lagoon" in found and name in found
     ]
 
 
-def table(result: dict[str, Any]) -> str:
-    """Return the rounds as markdown."""
-    rounds = result["rounds"]
+def cpu_ratios(rounds: list[dict[str, Any]], name: str, phases: tuple[str, ...] = ("all",)) -> list[float]:
+    """Return a library's CPU time per sample over that of lagoon in one process, by round.
+
+    Args:
+        rounds: what was measured.
+        name: of the library.
+        phases: of lagoon's time that are counted. With the environment alone, which is the same code for everybody, the
+            result is what no engine can exceed, however fast it learns.
+    """
+    return [
+        found[name]["cpu_us"]["all"] / sum(found["lagoon_alone"]["cpu_us"][phase] for phase in phases)
+        for found in rounds
+        if "lagoon_alone" in found and name in found
+    ]
+
+
+def _spread(values: list[float]) -> str:
+    return f"{np.median(values):.2f} ({min(values):.2f} to {max(values):.2f})" if values else ""
+
+
+def _runs(result: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return [found[name] for found in result["rounds"] if name in found]
+
+
+def wall_table(result: dict[str, Any]) -> str:
+    """Return samples per second as markdown."""
     lines = [
         "| library | processes x threads (physics) | samples/s | lagoon is faster by | target "
-        "| if lagoon's learning were free | CPU us per sample | physics / rest of the environment / update / rest |",
-        "|" + "---|" * 8,
+        "| physics / rest of the environment / update / rest |",
+        "|" + "---|" * 6,
     ]
     for name in PEERS:
-        runs = [found[name] for found in rounds if name in found]
-        if not runs:
+        if not (runs := _runs(result, name)):
             continue
         setting = result["settings"][name]
-        speed, cpu = (np.median([one[key] for one in runs]) for key in ("samples_per_second", "cpu_us"))
         shares = " / ".join(f"{np.median([one['shares'][phase] for one in runs]):.0%}" for phase in PHASES)
-        factor, bound = "", ""
-        if name != "lagoon" and (found := ratios(rounds, name)):
-            factor = f"{np.median(found):.2f} ({min(found):.2f} to {max(found):.2f})"
-            bound = f"{np.median(bounds(rounds, name, result['cores'])):.2f}"
         lines.append(
             f"| {PEERS[name].title} | {setting['processes']} x {setting['torch_threads']} ({setting['env_threads']}) "
-            f"| {speed:,.0f} | {factor} | {TARGETS.get(name, '')} | {bound} | {cpu:.0f} | {shares} |"
+            f"| {np.median([one['samples_per_second'] for one in runs]):,.0f} "
+            f"| {_spread(ratios(result['rounds'], name)) if name in TARGETS else ''} "
+            f"| {TARGETS.get(name, '')} | {shares} |"
+        )
+    return "\n".join(lines)
+
+
+def cpu_table(result: dict[str, Any]) -> str:
+    """Return CPU time per sample as markdown, and what it says about wall time on cores that nobody else uses."""
+    lines = [
+        "| library | CPU us per sample | physics / rest of the environment / update / rest [us] | over lagoon's "
+        "| if lagoon's learning were free |",
+        "|" + "---|" * 5,
+    ]
+    for name in PEERS:
+        if not (runs := _runs(result, name)):
+            continue
+        parts = " / ".join(f"{np.median([one['cpu_us'][phase] for one in runs]):.0f}" for phase in PHASES)
+        own, free = cpu_ratios(result["rounds"], name), cpu_ratios(result["rounds"], name, PHASES[:2])
+        lines.append(
+            f"| {PEERS[name].title} | {np.median([one['cpu_us']['all'] for one in runs]):.0f} | {parts} "
+            f"| {_spread(own)} | {f'{np.median(free):.2f}' if free else ''} |"
         )
     return "\n".join(lines)
 
@@ -169,13 +195,18 @@ def main() -> None:
     parser.add_argument("--motion", type=Path, help="robot.npz of a skill; by default one is made from --command")
     parser.add_argument("--command", default="wave hello")
     parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS))
+    parser.add_argument(
+        "--untuned", action="store_true", help="one thread each: for CPU time where others use the machine"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--iterations", type=int, default=15, help=f"of each run, the first {WARM_UP} do not count")
+    parser.add_argument("--iterations", type=int, default=15, help="of each run")
+    parser.add_argument("--warm-up", type=int, default=3, help="iterations of these that do not count")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--summarise", type=Path, help="only print the table of a JSON file")
     options = parser.parse_args()
     if options.summarise is not None:
-        print(table(json.loads(options.summarise.read_text())))
+        result = json.loads(options.summarise.read_text())
+        print(f"{wall_table(result)}\n\n{cpu_table(result)}")
         return
     if options.venvs is None:
         parser.error("say where the libraries may be installed: --venvs FOLDER")
@@ -186,7 +217,7 @@ def main() -> None:
             write_text(options.json, json.dumps(result, indent=1) + "\n")
 
     measure(options, result, save)
-    print(table(result))
+    print(f"{wall_table(result)}\n\n{cpu_table(result)}")
     for name, error in result["missing"].items():
         print(f"\n{PEERS[name].title} could not be used:\n{error}")
 

@@ -30,6 +30,7 @@ class Peer:
 
 PEERS = {
     "lagoon": Peer("lagoon", "with_lagoon", "lagoon", ()),
+    "lagoon_alone": Peer("lagoon, one process", "with_lagoon", "lagoon", ()),
     "rsl_rl": Peer("rsl-rl-lib", "with_rsl_rl", "rsl_rl.runners", ("rsl-rl-lib==5.5.1", "tensordict==0.15.3")),
     "sb3": Peer("Stable-Baselines3", "with_sb3", "stable_baselines3", ("stable-baselines3==2.9.2", "gymnasium==1.4.0")),
     "skrl": Peer("skrl", "with_skrl", "skrl", ("skrl==2.1.1", "gymnasium==1.4.0")),

@@ -82,7 +82,7 @@ class CountedEnv:
         backend = MujocoBackend(robot, num_envs, TRAINING, threads=recipe.env_threads)
         self._env = TrackingEnv(RobotMotion.load(Path(recipe.motion)), robot, TrainConfig(), num_envs, seed, backend)
         self._tally = tally
-        tally.time_method(backend, "step", "physics_seconds")
+        tally.time_method(backend, "step", "physics")
         self.num_envs, self.action_dim, self.obs_dims = num_envs, self._env.action_dim, self._env.obs_dims
         self.last_step = self._env.last_step
         self.set_progress, self.close = self._env.set_progress, self._env.close
@@ -93,7 +93,7 @@ class CountedEnv:
 
     @torch.no_grad()
     def step(self, action: torch.Tensor) -> StepResult:
-        with self._tally.timed("env_seconds"):
+        with self._tally.timed("env"):
             result = self._env.step(action)
         self._tally.add(steps=self.num_envs, ended=len(result.done_ids))
         return result

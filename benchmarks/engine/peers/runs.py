@@ -38,11 +38,9 @@ class Measured:
     """Episodes that ended, per robot step."""
     shares: dict[str, float]
     """Wall time by purpose over the wall time of the window: mean of the processes that have the purpose."""
-    cpu_us: float
-    """CPU time per sample, of all processes that act or learn [us]."""
-    environment_us: float
-    """Wall time that the environment takes per robot step, in the process that steps it [us]."""
-    physics_us: float
+    cpu_us: dict[str, float]
+    """CPU time per sample by purpose, and "all" of it, of all processes that act or learn [us]. Unlike wall time, it
+    hardly depends on what else the machine does."""
 
 
 def cores() -> int:
@@ -67,7 +65,7 @@ def measured(marks: list[dict[str, Any]], recipe: Recipe, warm_up: int) -> Measu
     iterations, wall = len(marks) - warm_up, last["wall"] - first["wall"]
     processes = list(between(first, last).values())
     total = {field: sum(counted[field] for counted in processes) for field in FIELDS}
-    samples = total["rows"] / recipe.epochs
+    samples = recipe.batch * iterations
     learners = sum(counted["gradient_steps"] > 0 for counted in processes)
 
     def share(field: str) -> float:
@@ -78,15 +76,19 @@ def measured(marks: list[dict[str, Any]], recipe: Recipe, warm_up: int) -> Measu
     shares = {"physics": physics, "environment": share("env_seconds") - physics, "update": share("update_seconds")}
     shares["rest"] = 1.0 - sum(shares.values())
     return Measured(
-        samples_per_second=recipe.batch * iterations / wall,
+        samples_per_second=samples / wall,
         steps=total["steps"] / iterations,
         gradient_steps=total["gradient_steps"] / iterations / max(learners, 1),
         rows=total["rows"] / iterations,
         ended=total["ended"] / total["steps"],
         shares=shares,
-        cpu_us=1e6 * total["cpu_seconds"] / samples,
-        environment_us=1e6 * total["env_seconds"] / total["steps"],
-        physics_us=1e6 * total["physics_seconds"] / total["steps"],
+        cpu_us={
+            "physics": 1e6 * total["physics_cpu"] / samples,
+            "environment": 1e6 * (total["env_cpu"] - total["physics_cpu"]) / samples,
+            "update": 1e6 * total["update_cpu"] / samples,
+            "rest": 1e6 * (total["cpu_seconds"] - total["env_cpu"] - total["update_cpu"]) / samples,
+            "all": 1e6 * total["cpu_seconds"] / samples,
+        },
     )
 
 
@@ -132,36 +134,57 @@ def run(
         AssertionError: it did other work than it was asked for.
     """
     with tempfile.TemporaryDirectory() as folder:
-        paths = [str(ROOT), str(ROOT / "benchmarks" / "engine")]
-        environment = os.environ | {
-            VARIABLE: folder,
-            "OMP_NUM_THREADS": str(recipe.torch_threads),
-            "PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])]),
-        }
-        log = Path(folder) / "log"
+        status, said = spawn(python, PEERS[name].module, recipe, Path(folder), extra, limit)
+        marks = Tally(Path(folder)).marks()
+        if status and len(marks) < recipe.iterations:
+            raise RuntimeError(f"ended with {status}:\n{said}")
+        found = measured(marks[: recipe.iterations], recipe, warm_up)
+    check(found, recipe, INEXACT.get(name, 0.0) if tolerance is None else tolerance)
+    return asdict(found) | {"load": os.getloadavg()[0]}
+
+
+def spawn(
+    python: str, module: str, recipe: Recipe, folder: Path, extra: tuple[str, ...] = (), limit: float = 900.0
+) -> tuple[int, str]:
+    """Run an adapter in a process of its own; return its exit status and the end of what it printed.
+
+    Raises:
+        RuntimeError: it took longer than ``limit`` seconds, and was ended with all that it had started.
+    """
+    paths = [str(ROOT), str(ROOT / "benchmarks" / "engine")]
+    environment = os.environ | {
+        VARIABLE: str(folder),
+        "OMP_NUM_THREADS": str(recipe.torch_threads),
+        "PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])]),
+    }
+    log = folder / "log"
+    # Without this a SIGTERM would end this process and leave the child, which is in a session of its own.
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
         with log.open("w") as out:
             child = subprocess.Popen(
-                [python, "-m", f"peers.{PEERS[name].module}", recipe.to_json(), *extra],
+                [python, "-m", f"peers.{module}", recipe.to_json(), *extra],
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 start_new_session=True,
             )
-            try:
-                status = child.wait(limit)
-            except BaseException as error:
-                # The library's own processes too: they are in the child's session.
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
-                if isinstance(error, subprocess.TimeoutExpired):
-                    raise RuntimeError(f"not done after {limit:.0f} s:\n{_end(log)}") from error
-                raise
-        marks = Tally(Path(folder)).marks()
-        if status and len(marks) < recipe.iterations:
-            raise RuntimeError(f"ended with {status}:\n{_end(log)}")
-        found = measured(marks[: recipe.iterations], recipe, warm_up)
-    check(found, recipe, INEXACT.get(name, 0.0) if tolerance is None else tolerance)
-    return asdict(found)
+        try:
+            status = child.wait(limit)
+        except BaseException as error:
+            # The library's own processes too: they are in the child's session.
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise RuntimeError(f"not done after {limit:.0f} s:\n{_end(log)}") from error
+            raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return status, _end(log)
+
+
+def _terminated(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def _end(log: Path, lines: int = 12) -> str:

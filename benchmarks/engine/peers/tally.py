@@ -17,9 +17,18 @@ from typing import Any
 
 import numpy as np
 
-FIELDS = ("steps", "ended", "env_seconds", "physics_seconds", "update_seconds", "gradient_steps", "rows", "cpu_seconds")
-"""Robot steps; episodes that ended; wall seconds in the environment, of them in physics, and in the update; optimiser
-steps; rows that gradients were computed for; CPU seconds of the process, all its threads."""
+PHASES = ("env", "physics", "update")
+FIELDS = (
+    "steps",
+    "ended",
+    "gradient_steps",
+    "rows",
+    *(f"{phase}_seconds" for phase in PHASES),
+    *(f"{phase}_cpu" for phase in PHASES),
+    "cpu_seconds",
+)
+"""Robot steps; episodes that ended; optimiser steps; rows that gradients were computed for; wall and CPU seconds in the
+environment, of them in physics, and in the update; CPU seconds of the process, all its threads."""
 VARIABLE = "LAGOON_BENCH_TALLY"
 
 
@@ -47,21 +56,21 @@ class Tally:
         self._numbers[FIELDS.index("cpu_seconds")] = time.process_time()
 
     @contextmanager
-    def timed(self, field: str) -> Iterator[None]:
-        """Add the body's wall time to a counter."""
-        start = time.monotonic()
+    def timed(self, phase: str) -> Iterator[None]:
+        """Add the body's wall and CPU time to a phase."""
+        start, cpu = time.monotonic(), time.process_time()
         try:
             yield
         finally:
-            self.add(**{field: time.monotonic() - start})
+            self.add(**{f"{phase}_cpu": time.process_time() - cpu, f"{phase}_seconds": time.monotonic() - start})
 
-    def time_method(self, owner: Any, method: str, field: str) -> None:
-        """Let every call of a method count its wall time."""
+    def time_method(self, owner: Any, method: str, phase: str) -> None:
+        """Let every call of a method count its time."""
         original = getattr(owner, method)
 
         @functools.wraps(original)
         def counted(*args: Any, **kwargs: Any) -> Any:
-            with self.timed(field):
+            with self.timed(phase):
                 return original(*args, **kwargs)
 
         setattr(owner, method, counted)

@@ -26,7 +26,7 @@ def make_env(recipe: Recipe, rank: int, num_envs: int, seed: int) -> CountedEnv:
 
 def count_learning(tally: Tally) -> None:
     tally.count_optimizers()
-    tally.time_method(PPO, "update", "update_seconds")
+    tally.time_method(PPO, "update", "update")
     original = FusedBackward.gradients
 
     def gradients(self, minibatch, std):

@@ -128,7 +128,7 @@ def main() -> None:
     torch.set_num_threads(recipe.torch_threads)
     learner = algorithm.learner_group._learner
     tally.count_rows(learner.module["default_policy"].unwrapped().actor)
-    tally.time_method(algorithm.learner_group, "update", "update_seconds")
+    tally.time_method(algorithm.learner_group, "update", "update")
     for _ in range(recipe.iterations):
         algorithm.train()
         tally.mark()

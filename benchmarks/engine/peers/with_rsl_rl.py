@@ -78,8 +78,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         runner = OnPolicyRunner(env, settings(recipe), folder, "cpu")
         tally.count_rows(runner.alg.actor.mlp)
-        tally.time_method(runner.alg, "compute_returns", "update_seconds")
-        tally.time_method(runner.alg, "update", "update_seconds")
+        tally.time_method(runner.alg, "compute_returns", "update")
+        tally.time_method(runner.alg, "update", "update")
         tally.mark_after(runner.logger, "log")
         runner.learn(recipe.iterations)
 

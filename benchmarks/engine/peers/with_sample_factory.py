@@ -86,7 +86,7 @@ def _count_learning(encoder: torch.nn.Module) -> None:
     tally.count_rows(encoder, lambda obs: obs["obs"])
     if not hasattr(Learner.train, "__wrapped__"):
         tally.count_optimizers()
-        tally.time_method(Learner, "train", "update_seconds")
+        tally.time_method(Learner, "train", "update")
         tally.mark_after(Learner, "train")
 
 

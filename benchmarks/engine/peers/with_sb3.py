@@ -118,7 +118,7 @@ def main() -> None:
     )
     torch.set_num_threads(recipe.torch_threads)
     tally.count_rows(model.policy.mlp_extractor.actor)
-    tally.time_method(model, "train", "update_seconds")
+    tally.time_method(model, "train", "update")
     tally.mark_after(model, "train")
     model.learn(recipe.batch * recipe.iterations)
 

@@ -127,7 +127,7 @@ def main() -> None:
             cfg=config,
         )
         tally.count_rows(actor.net)
-        tally.time_method(agent, "update", "update_seconds")
+        tally.time_method(agent, "update", "update")
         tally.mark_after(agent, "update")
         trainer = SequentialTrainer(
             env=env,
