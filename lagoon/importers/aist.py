@@ -13,6 +13,7 @@ import numpy as np
 
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.importers import smpl_pose
+from lagoon.importers.array_file import one_number
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.pickled import numbers, read_pickle
 from lagoon.importers.raw import Fact, RawMotion
@@ -47,7 +48,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         shape = "absent" if root is None else f"of shape {root.shape}"
         raise CorruptFileError(f"{path.name}: smpl_trans is {shape}; expected ({len(rotvec)}, 3). Copy the file again.")
     if scaling is not None:
-        size = float(scaling.reshape(-1)[0]) if scaling.size == 1 else np.nan
+        size = one_number(scaling)
         if not 1e-3 < size < 1e6:
             raise CorruptFileError(f"{path.name}: smpl_scaling is {size:g}; expected about 90. Copy the file again.")
         root = root / size
@@ -60,7 +61,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         names=JOINT_NAMES,
         pos=smpl_pose.pose(rotvec, root, offsets),
         parents=PARENTS,
-        fps=fps if rate is None or rate.size != 1 else Fact(float(rate.reshape(-1)[0]), "the file"),
+        fps=fps if rate is None or not np.isfinite(one_number(rate)) else Fact(one_number(rate), "the file"),
         unit=Fact(1.0, "poses of SMPL are in metres"),
         up=Fact("y", "the custom of AIST++"),
     )

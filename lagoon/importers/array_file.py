@@ -87,6 +87,11 @@ def read_npy(path: Path) -> NDArray[Any]:
     return array
 
 
+def one_number(array: NDArray[Any]) -> float:
+    """The number in an array of one; not finite where it holds another kind or count."""
+    return float(array.reshape(-1)[0]) if array.size == 1 and array.dtype.kind in "iuf" else float("nan")
+
+
 def holds_objects(path: Path) -> bool:
     """Whether an npy file holds pickled objects.
 

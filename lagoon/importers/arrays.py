@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError
-from lagoon.importers.array_file import read_npz
+from lagoon.importers.array_file import one_number, read_npz
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.humanml3d import MORE_JOINTS
 from lagoon.importers.raw import Fact, RawMotion
@@ -60,7 +60,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
             "numpy.savez(FILE, joint_pos=..., joint_names=..., fps=...)."
         )
     rate = next((name for name in RATES if name in found and found[name].size == 1), None)
-    value = float(found[rate].reshape(-1)[0]) if rate and found[rate].dtype.kind in "iuf" else np.nan
+    value = one_number(found[rate]) if rate else np.nan
     own = key == "joint_pos_w"
     return RawMotion(
         kind=kind,

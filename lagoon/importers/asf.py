@@ -8,7 +8,6 @@ Source: the format as described in "Motion Capture File Formats Explained" (Land
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -144,15 +143,14 @@ def read_skeleton(path: Path) -> Skeleton:
 
 
 def _bone(lines: Lines, n: int, block: dict[str, list[str]], degrees: bool) -> Bone:
-    def row(key: str, count: int) -> Callable[[], Array]:
+    def row(key: str, count: int) -> Array:
         if key not in block or len(block[key]) <= count:
             raise lines.error(n, f"a bone without {key} ({count} value{'s' if count > 1 else ''}).", _EXPORT)
-        line = int(block[key][0])
-        return lambda: lines.numbers(block[key][1 : 1 + count], line, f"numbers after {key}")
+        return lines.numbers(block[key][1 : 1 + count], int(block[key][0]), f"numbers after {key}")
 
     if len(block.get("name", [])) < 2:
         raise lines.error(n, "a bone without name.", _EXPORT)
-    direction, length = row("direction", 3)(), float(row("length", 1)()[0])
+    direction, length = row("direction", 3), float(row("length", 1)[0])
     size = float(np.linalg.norm(direction))
     if not (np.isfinite(size) and np.isfinite(length)) or (size < 1e-9 and length > 0):
         raise lines.error(n, f"the bone {short(block['name'][1])} has no finite direction and length.", _EXPORT)

@@ -99,10 +99,7 @@ def handedness(person: Person) -> tuple[float, str]:
     body changes nothing, mirroring it or swapping names reverses the sign.
     """
     pos = person.pos
-    left = pos[:, _AT["left_hip"]] - pos[:, _AT["right_hip"]]
-    left = left + pos[:, _AT["left_shoulder"]] - pos[:, _AT["right_shoulder"]]
-    up = pos[:, _AT["neck"]] - pos[:, _AT["pelvis"]]
-    ahead = np.cross(left, up)
+    ahead = np.cross(*_left_and_up(pos))
     ahead /= np.maximum(np.linalg.norm(ahead, axis=-1, keepdims=True), 1e-12)
     toes, knees = [], []
     for side in ("left", "right"):
@@ -126,6 +123,13 @@ def handedness(person: Person) -> tuple[float, str]:
     if abs(bent) > 0.02:
         return float(np.sign(bent)), f"the knees bend {'ahead' if bent > 0 else 'backward'}"
     return 0.0, "legs are straight and have no toes"
+
+
+def _left_and_up(pos: Array) -> tuple[Array, Array]:
+    """Directions (..., 3) to the left of hips and shoulders, and up the trunk, of any length, of (..., 22, 3)."""
+    left = pos[..., _AT["left_hip"], :] - pos[..., _AT["right_hip"], :]
+    left = left + pos[..., _AT["left_shoulder"], :] - pos[..., _AT["right_shoulder"], :]
+    return left, pos[..., _AT["neck"], :] - pos[..., _AT["pelvis"], :]
 
 
 def keep_sides(person: Person, config: ImportConfig, file: str) -> tuple[Person, Decision]:
@@ -167,10 +171,7 @@ def heading(pos: Array) -> float:
 
     Left cross up of the trunk; for one who lies, where the head points.
     """
-    first = pos[0]
-    left = first[_AT["left_hip"]] - first[_AT["right_hip"]]
-    left = left + first[_AT["left_shoulder"]] - first[_AT["right_shoulder"]]
-    up = first[_AT["neck"]] - first[_AT["pelvis"]]
+    left, up = _left_and_up(pos[0])
     ahead = np.cross(left, up / max(np.linalg.norm(up), 1e-12))
     if np.linalg.norm(ahead[:2]) < 0.3 * np.linalg.norm(ahead):
         ahead = up

@@ -22,7 +22,7 @@ from lagoon.errors import CorruptFileError
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.raw import Fact, RawMotion
 from lagoon.importers.text_file import Lines, read_lines, short
-from lagoon.importers.timing import believable, snapped
+from lagoon.importers.timing import snapped
 
 Array = NDArray[np.float64]
 MOST_JOINTS = 1000
@@ -67,8 +67,6 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
         notes.append("No angle is larger than 3.2. BVH has degrees; if these are radians, the person hardly moves.")
     pos = _positions(joints, rows, config)
     fps = None if seconds is None else snapped(1.0 / seconds, f"Frame Time {seconds:.7g} s")
-    if fps is not None and config.fps is None:
-        believable(path.name, fps)
     return RawMotion(
         kind="BVH, by its line HIERARCHY",
         names=_distinct([joint.name for joint in joints]),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.importers import smpl_pose
-from lagoon.importers.array_file import names_in, read_npz
+from lagoon.importers.array_file import names_in, one_number, read_npz
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.raw import Fact, RawMotion
 from lagoon.motion.skeleton import JOINT_NAMES, PARENTS
@@ -57,9 +57,7 @@ def read(path: Path, config: ImportConfig) -> RawMotion:
     rate = next((key for key in RATES if key in found), None)
     fps = None
     if rate is not None:
-        value = (
-            float(found[rate].reshape(-1)[0]) if found[rate].size == 1 and found[rate].dtype.kind in "iuf" else np.nan
-        )
+        value = one_number(found[rate])
         if not np.isfinite(value):
             raise CorruptFileError(f"{path.name}: {rate} is no number; expected a frame rate. Type import.fps=120.")
         fps = Fact(value, f"{rate} in the file")

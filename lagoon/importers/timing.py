@@ -62,20 +62,6 @@ def snapped(fps: float, why: str) -> Fact:
     return Fact(fps, why)
 
 
-def believable(name: str, fps: Fact) -> None:
-    """Refuse a rate that no recorder has.
-
-    Raises:
-        BadInputError: it lies outside of what is believed.
-    """
-    value = float(fps.value)
-    if not SLOWEST <= value <= FASTEST:
-        raise BadInputError(
-            f"{name} has {value:.4g} frames per second ({fps.why}); expected {SLOWEST:g} to {FASTEST:g}. If that is "
-            "wrong in the file, type import.fps=30 (or what it is)."
-        )
-
-
 def frame_rate(told: Fact | None, config: ImportConfig, file: str) -> tuple[float, Decision]:
     """Frame rate [Hz] to use, and why.
 
@@ -94,8 +80,13 @@ def frame_rate(told: Fact | None, config: ImportConfig, file: str) -> tuple[floa
         raise BadInputError(
             f"{file} does not say its frame rate; expected one in the file. Type import.fps=30 (or what it is)."
         )
-    believable(file, told)
-    return float(told.value), Decision("frame rate", f"{float(told.value):.5g} Hz", told.why, change)
+    value = float(told.value)
+    if not SLOWEST <= value <= FASTEST:
+        raise BadInputError(
+            f"{file} has {value:.4g} frames per second ({told.why}); expected {SLOWEST:g} to {FASTEST:g}. If that is "
+            "wrong in the file, type import.fps=30 (or what it is)."
+        )
+    return value, Decision("frame rate", f"{value:.5g} Hz", told.why, change)
 
 
 def cut(count: int, fps: float, config: ImportConfig, file: str) -> slice:

@@ -13,7 +13,7 @@ import numpy as np
 
 from lagoon.errors import BadInputError
 from lagoon.robot import RobotSpec
-from lagoon.sim.model import CHECKING, Addresses, build_model
+from lagoon.sim.model import CHECKING, TRAINING, Addresses, PhysicsConfig, build_model
 
 STAND_TIME = 2.0
 """How long the stand is held in simulation [s]."""
@@ -167,12 +167,19 @@ def _servos(robot: RobotSpec) -> Finding:
     )
 
 
-def _feet_on_floor(robot: RobotSpec) -> Finding:
-    model = build_model(robot)
+def _in_stand(robot: RobotSpec, physics: PhysicsConfig) -> tuple[mujoco.MjModel, mujoco.MjData, Addresses]:
+    """The model with the robot in its stand, servos holding it."""
+    model = build_model(robot, physics)
     data, at = mujoco.MjData(model), Addresses.of(model, robot)
     data.qpos[:7] = [0, 0, robot.default_root_height, 1, 0, 0, 0]
     data.qpos[at.joint_qpos] = robot.default_joint_pos
+    data.ctrl[at.actuator] = robot.default_joint_pos
     mujoco.mj_forward(model, data)
+    return model, data, at
+
+
+def _feet_on_floor(robot: RobotSpec) -> Finding:
+    _, data, at = _in_stand(robot, TRAINING)
     gaps = data.site_xpos[at.foot_site, 2] - robot.foot_radius
     ok = bool((np.abs(gaps) < 2e-3).all())
     text = f"soles of the stand are {gaps.min() * 1e3:.1f} to {gaps.max() * 1e3:.1f} mm above the floor"
@@ -182,11 +189,7 @@ def _feet_on_floor(robot: RobotSpec) -> Finding:
 
 
 def _stands(robot: RobotSpec) -> Finding:
-    model = build_model(robot, CHECKING)
-    data, at = mujoco.MjData(model), Addresses.of(model, robot)
-    data.qpos[:7] = [0, 0, robot.default_root_height, 1, 0, 0, 0]
-    data.qpos[at.joint_qpos] = robot.default_joint_pos
-    data.ctrl[at.actuator] = robot.default_joint_pos
+    model, data, at = _in_stand(robot, CHECKING)
     for _ in range(round(STAND_TIME / model.opt.timestep)):
         mujoco.mj_step(model, data)
     sink = robot.default_root_height - float(data.qpos[2])

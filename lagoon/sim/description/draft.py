@@ -16,7 +16,7 @@ from lagoon.errors import BadInputError
 from lagoon.paths import write_text
 from lagoon.sim.description.shapes import LEG, SHAPES
 from lagoon.sim.description.source import Inertia, Joint, Source, SourceLeg
-from lagoon.sim.description.stand import leg_stand
+from lagoon.sim.description.stand import LegStand, leg_stand
 
 GO2 = {"mass": 15.2, "reach": 0.426, "kp": 80.0, "kd": 2.0}
 """Gains that are known to work, for scaling: torque grows with weight times leg length."""
@@ -52,18 +52,11 @@ def write_draft(source: Source, folder: Path, licence: str = "") -> list[str]:
 def draft_yaml(source: Source, licence: str = "") -> tuple[str, list[str]]:
     """Return robot.yaml and what is left to fill in."""
     todo: list[str] = []
-    stands = {leg.name: (leg, leg_stand(leg, _twin(source, leg))) for leg in source.legs}
-    if lame := [name for name, (_, stand) in stands.items() if stand is None]:
-        raise BadInputError(
-            f"Legs {', '.join(lame)} of {source.path} cannot put their foot below the thigh joint within their limits, "
-            "so no stand can be proposed. Check the joint limits and the zero pose of the file."
-        )
-    radius = next((leg.foot_radius for leg in source.legs if leg.foot_radius), None)
-    if radius is None:
+    stands = _stands(source)
+    radius, known = next(((leg.foot_radius, True) for leg in source.legs if leg.foot_radius), (FOOT_RADIUS, False))
+    if not known:
         todo.append(f"foot_radius: no sphere at the feet in the file; {FOOT_RADIUS:g} m was put in.")
-    known = radius is not None
-    radius = radius if radius is not None else FOOT_RADIUS
-    root = radius + max(s.height - leg.thigh_offset[2] - leg.hip_pos_b[2] for leg, s in stands.values() if s)
+    root = radius + max(stands[leg.name].height - leg.thigh_offset[2] - leg.hip_pos_b[2] for leg in source.legs)
     mass = source.base.mass + sum(link.mass for leg in source.legs for link in leg.links)
     reach = np.mean([np.linalg.norm(leg.calf_offset) + np.linalg.norm(leg.foot_offset) for leg in source.legs])
     stiff = float(mass * reach) / (GO2["mass"] * GO2["reach"])
@@ -82,8 +75,7 @@ def draft_yaml(source: Source, licence: str = "") -> tuple[str, list[str]]:
         "joints:",
     ]
     for leg in source.legs:
-        stand = stands[leg.name][1]
-        assert stand is not None
+        stand = stands[leg.name]
         for joint, default in zip(leg.joints, (0.0, stand.thigh, stand.calf), strict=True):
             lines.append(f"  {joint.name}: {{{_joint(joint, default, stiff, todo)}}}")
     lines += ["# [1] joint names in the order of the motor bus and of the actuators in robot.xml", "motors:"]
@@ -126,10 +118,20 @@ def draft_xml(source: Source, name: str, licence: str = "") -> str:
     )
 
 
-def _twin(source: Source, leg: SourceLeg) -> SourceLeg:
-    """The leg on the other side."""
-    other = leg.name[0] + ("R" if leg.name[1] == "L" else "L")
-    return next(item for item in source.legs if item.name == other)
+def _stands(source: Source) -> dict[str, LegStand]:
+    """The stand of each leg; left and right stand alike.
+
+    Raises:
+        BadInputError: a leg cannot stand.
+    """
+    legs = {leg.name: leg for leg in source.legs}
+    found = {name: leg_stand(leg, legs[name[0] + ("R" if name[1] == "L" else "L")]) for name, leg in legs.items()}
+    if lame := [name for name, stand in found.items() if stand is None]:
+        raise BadInputError(
+            f"Legs {', '.join(lame)} of {source.path} cannot put their foot below the thigh joint within their limits, "
+            "so no stand can be proposed. Check the joint limits and the zero pose of the file."
+        )
+    return {name: stand for name, stand in found.items() if stand is not None}
 
 
 def _joint(joint: Joint, default: float, stiff: float, todo: list[str]) -> str:

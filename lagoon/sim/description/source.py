@@ -107,9 +107,8 @@ def read_source(path: Path, locked: tuple[str, ...] = ()) -> Source:
             not in ``locked``.
     """
     notes: list[str] = []
-    spec, kind = _parse(path)
+    spec, limits = _parse(path)
     _weld(spec, locked, path)
-    limits = _urdf_limits(path) if kind == "urdf" else {}
     model = _compile(spec, path, notes)
     data = mujoco.MjData(model)
     base = _base(model, path)
@@ -136,24 +135,26 @@ def read_source(path: Path, locked: tuple[str, ...] = ()) -> Source:
     )
 
 
-def _parse(path: Path) -> tuple[mujoco.MjSpec, str]:
+def _parse(path: Path) -> tuple[mujoco.MjSpec, dict[str, tuple[float | None, float | None]]]:
+    """The file, and torque and velocity of each joint of a URDF, which MuJoCo's reader drops in part."""
     if not path.is_file():
         raise BadInputError(f"There is no file {path}. Give the path of an MJCF (.xml) or URDF (.urdf) file.")
     try:
-        kind = ElementTree.parse(path).getroot().tag
+        root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
         raise BadInputError(f"{path} is not XML: {error}. Expected an MJCF or a URDF file.") from error
-    if kind not in ("mujoco", "robot"):
-        raise BadInputError(f"{path} begins with <{kind}>; expected <mujoco> (MJCF) or <robot> (URDF).")
+    if root.tag not in ("mujoco", "robot"):
+        raise BadInputError(f"{path} begins with <{root.tag}>; expected <mujoco> (MJCF) or <robot> (URDF).")
     try:
         spec = mujoco.MjSpec.from_file(str(path))
     except ValueError as error:
         raise BadInputError(
             f"MuJoCo cannot read {path}: {_plain(error)}. Mend the file, or convert it to MJCF."
         ) from error
-    if kind == "robot":
-        spec.compiler.fusestatic = True
-    return spec, "urdf" if kind == "robot" else "mjcf"
+    if root.tag == "mujoco":
+        return spec, {}
+    spec.compiler.fusestatic = True
+    return spec, {joint.get("name", ""): _of_limit(joint.find("limit")) for joint in root.iter("joint")}
 
 
 def _weld(spec: mujoco.MjSpec, locked: tuple[str, ...], path: Path) -> None:
@@ -229,15 +230,9 @@ def _plain(error: Exception) -> str:
     return " ".join("".join(c if c.isprintable() and c != "\ufffd" else " " for c in str(error)).split()).rstrip(".")
 
 
-def _urdf_limits(path: Path) -> dict[str, tuple[float | None, float | None]]:
-    """Torque and velocity of each joint, which MuJoCo's reader drops in part."""
-    found = {}
-    for joint in ElementTree.parse(path).getroot().iter("joint"):
-        limit = joint.find("limit")
-        if limit is not None:
-            effort, velocity = limit.get("effort"), limit.get("velocity")
-            found[joint.get("name", "")] = (_real(effort), _real(velocity))
-    return found
+def _of_limit(limit: ElementTree.Element | None) -> tuple[float | None, float | None]:
+    """Torque and velocity of a URDF's limit."""
+    return (None, None) if limit is None else (_real(limit.get("effort")), _real(limit.get("velocity")))
 
 
 def _real(text: str | float | None) -> float | None:
