@@ -20,6 +20,7 @@ from lagoon.motion.robot_motion import RobotMotion
 from lagoon.motion.rotations import quat_from_rotvec, quat_mul, quat_rotate, quat_slerp
 from lagoon.motion.skeleton import BONES
 from lagoon.robot import RobotSpec
+from lagoon.sim.meshes import Mesh, meshes_of
 from lagoon.sim.model import Addresses, build_model
 
 Array = NDArray[np.float64]
@@ -45,9 +46,10 @@ class Shape:
     """One primitive fixed to a frame of its figure."""
 
     kind: str
-    """box, capsule, cylinder (both along local Z) or sphere."""
+    """box, capsule, cylinder (both along local Z), sphere, or mesh."""
     size: tuple[float, float, float]
-    """Half sizes [m], as MuJoCo has them: box x, y, z; capsule and cylinder radius, half length; sphere radius."""
+    """Half sizes [m], as MuJoCo has them: box x, y, z; capsule and cylinder radius, half length; sphere radius; mesh:
+    those of the box around it."""
     frame: int
     """Index of the frame that carries it."""
     pos: tuple[float, float, float]
@@ -55,6 +57,8 @@ class Shape:
     quat: tuple[float, float, float, float]
     """Orientation in that frame, wxyz."""
     rgba: Color
+    mesh: Mesh | None = None
+    """The triangles of a mesh."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,23 @@ class RobotFigure:
         self.bodies = np.arange(1, self.model.nbody)
         names = tuple(self.model.body(i).name for i in self.bodies)
         self.figure = Figure(names, tuple(self._shape(i) for i in self._seen()))
+        self.looks = self._looks(names)
+        """The same frames with the maker's meshes; the figure itself where there are none."""
+
+    def _looks(self, names: tuple[str, ...]) -> Figure:
+        shapes = [
+            Shape(
+                "mesh",
+                tuple(np.maximum(np.abs(item.mesh.vertices).max(axis=0), 1e-3).tolist()),
+                names.index(item.body),
+                tuple(item.pos.tolist()),
+                tuple(item.quat.tolist()),
+                item.rgba,
+                item.mesh,
+            )
+            for item in meshes_of(self.robot, self.model)
+        ]
+        return Figure(names, tuple(shapes)) if shapes else self.figure
 
     def _seen(self) -> list[int]:
         model = self.model

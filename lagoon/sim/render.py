@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lagoon.motion.rotations import quat_to_matrix
 from lagoon.sim.figures import Figure, Poses
+from lagoon.sim.meshes import Mesh
 from lagoon.sim.opengl import make_context
 
 Array = NDArray[np.float64]
@@ -40,6 +41,7 @@ _TYPES = {
     "capsule": mujoco.mjtGeom.mjGEOM_CAPSULE,
     "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
     "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER,
+    "mesh": mujoco.mjtGeom.mjGEOM_MESH,
 }
 _XML = """<mujoco><visual><headlight ambient="0.5 0.5 0.5" diffuse="0.35 0.35 0.35" specular="0 0 0"/>
 <global offwidth="{width}" offheight="{height}" fovy="{fovy}"/>
@@ -96,17 +98,9 @@ class Renderer:
         self.width, self.height, self.supersample = width, height, supersample
         big = (width * supersample, height * supersample)
         self._gl: Any = make_context(*big)
-        light = " ".join(str(v) for v in -TO_LIGHT)
-        xml = _XML.format(width=big[0], height=big[1], light=light, fovy=FIELD_OF_VIEW)
-        self._model = mujoco.MjModel.from_xml_string(xml)
-        self._data = mujoco.MjData(self._model)
-        mujoco.mj_forward(self._model, self._data)
-        self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
-        self._scene = mujoco.MjvScene(self._model, _MAX_GEOMS)
-        self._scene.flags[:] = 0
-        for flag in (mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_CULL_FACE):
-            self._scene.flags[flag] = 1
+        self._meshes: dict[Mesh, int] = {}
+        self._context: Any = None
+        self._load(big)
         self._option, self._camera = mujoco.MjvOption(), mujoco.MjvCamera()
         self._rect = mujoco.MjrRect(0, 0, *big)
         self._pixels = np.empty((big[1], big[0], 3), np.uint8)
@@ -127,9 +121,36 @@ class Renderer:
             self._gl.free()
             self._gl = None
 
+    def _load(self, size: tuple[int, int]) -> None:
+        """Upload the stage and all meshes that are known to OpenGL."""
+        light = " ".join(str(v) for v in -TO_LIGHT)
+        spec = mujoco.MjSpec.from_string(_XML.format(width=size[0], height=size[1], light=light, fovy=FIELD_OF_VIEW))
+        for mesh, number in self._meshes.items():
+            added = spec.add_mesh(name=f"mesh{number}")
+            added.uservert, added.userface = mesh.vertices.ravel(), mesh.faces.ravel()
+            added.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+        self._model = spec.compile()
+        self._data = mujoco.MjData(self._model)
+        mujoco.mj_forward(self._model, self._data)
+        if self._context is not None:
+            self._context.free()
+        self._context = mujoco.MjrContext(self._model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._context)
+        self._scene = mujoco.MjvScene(self._model, _MAX_GEOMS)
+        self._scene.flags[:] = 0
+        for flag in (mujoco.mjtRndFlag.mjRND_SKYBOX, mujoco.mjtRndFlag.mjRND_CULL_FACE):
+            self._scene.flags[flag] = 1
+
+    def _know_meshes(self, figures: Sequence[Drawn]) -> None:
+        meshes = dict.fromkeys(s.mesh for drawn in figures for s in drawn.figure.shapes if s.mesh is not None)
+        if fresh := [mesh for mesh in meshes if mesh not in self._meshes]:
+            self._meshes |= {mesh: len(self._meshes) + i for i, mesh in enumerate(fresh)}
+            self._load((self.width * self.supersample, self.height * self.supersample))
+
     def draw(self, figures: Sequence[Drawn], camera: Camera) -> Picture:
         """Return a picture (height, width, 3) of the figures on the floor."""
         self._gl.make_current()
+        self._know_meshes(figures)
         self._camera.lookat[:] = camera.target_w
         self._camera.distance, self._camera.azimuth = camera.distance, camera.azimuth
         self._camera.elevation = camera.elevation
@@ -143,12 +164,20 @@ class Renderer:
         mujoco.mjr_readPixels(self._pixels, None, self._rect, self._context)
         return _shrink(self._pixels[::-1], self.supersample)
 
-    def _add(self, kind: int, size: Array, pos: Array, matrix: Array, rgba: tuple[float, ...]) -> None:
+    def _add(
+        self, kind: int, size: Array, pos: Array, matrix: Array, rgba: tuple[float, ...], mesh: Mesh | None = None
+    ) -> None:
         scene = self._scene
         if scene.ngeom >= _MAX_GEOMS:
             return
         geom = scene.geoms[scene.ngeom]
+        if mesh is not None:  # MuJoCo has moved and turned it to its own centre and axes.
+            number = self._meshes[mesh]
+            pos = pos + matrix @ self._model.mesh_pos[number]
+            matrix = matrix @ quat_to_matrix(self._model.mesh_quat[number])
         mujoco.mjv_initGeom(geom, kind, size, pos, matrix.ravel(), np.array(rgba, np.float32))
+        if mesh is not None:
+            geom.dataid = 2 * self._meshes[mesh]  # Even numbers are meshes, odd ones their hulls.
         # mjv_initGeom leaves camdist unset, and the renderer sorts by it.
         geom.camdist = 0.0
         scene.ngeom += 1
@@ -175,7 +204,7 @@ class Renderer:
         scale = 0.94 if drawn.ghost else 1.0
         for shape, center, matrix in zip(drawn.figure.shapes, pos[0], matrices, strict=True):
             rgba = GHOST if drawn.ghost else shape.rgba
-            self._add(_TYPES[shape.kind], np.array(shape.size) * scale, center, matrix, rgba)
+            self._add(_TYPES[shape.kind], np.array(shape.size) * scale, center, matrix, rgba, shape.mesh)
 
     def _add_shadow(self, figure: Figure, pos: Array, matrices: Array) -> None:
         """Lay a figure's shadow on the floor: per shape two discs and a strip between them, all opaque.
@@ -211,7 +240,7 @@ def _rods(figure: Figure) -> tuple[Array, Array, NDArray[np.int64]]:
     """
     rods: list[tuple[float, float, int]] = []
     for shape in figure.shapes:
-        if shape.kind == "box":
+        if shape.kind in ("box", "mesh"):
             axis = int(np.argmax(shape.size))
             radius = (sum(shape.size) - shape.size[axis]) / 2
             rods.append((max(shape.size[axis] - radius, 0.0), radius, axis))

@@ -68,7 +68,7 @@ class PlayScene:
         self._body = RobotFigure(robot)
         for name, label in (("reference", "robot reference"), ("policy", "policy, live")):
             if name in self._lane:
-                self._figures[name] = _Nodes(server, f"/stage/{name}", self._body.figure)
+                self._figures[name] = _Nodes(server, f"/stage/{name}", self._body.looks)
                 self._add_label(name, label)
         if "policy" in self._lane:
             self._figures["ghost"] = _Nodes(server, "/stage/ghost", self._body.figure, ghost=True)
@@ -249,7 +249,9 @@ class _Nodes:
                 "receive_shadow": not ghost,
             }
             name = f"{root}/{shape.frame}/shape{i}"
-            if shape.kind == "box":
+            if shape.mesh is not None:
+                scene.add_mesh_simple(name, shrink * shape.mesh.vertices, shape.mesh.faces, **look)
+            elif shape.kind == "box":
                 scene.add_box(name, dimensions=(2 * a, 2 * b, 2 * c), **look)
             elif shape.kind == "sphere":
                 scene.add_icosphere(name, radius=a, **look)

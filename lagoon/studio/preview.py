@@ -141,7 +141,7 @@ def video_frames(
 
 
 def _drawn(track: Track, moment: int, ghost: bool = True) -> list[Drawn]:
-    figures = [Drawn(track.figure, track.poses.pos[moment], track.poses.quat[moment])]
+    figures = [Drawn(track.looks or track.figure, track.poses.pos[moment], track.poses.quat[moment])]
     if ghost and track.ghost is not None:
         figures.append(Drawn(track.figure, track.ghost.pos[moment], track.ghost.quat[moment], ghost=True))
     return figures

@@ -60,6 +60,8 @@ class Track:
     """(T, B, ...)"""
     ghost: Poses | None = None
     """(T, B, ...) the reference's pose, moved over the same spot of the floor."""
+    looks: Figure | None = None
+    """The figure with the maker's meshes, on the same frames, for what can draw meshes."""
 
 
 @dataclass(frozen=True)
@@ -159,10 +161,10 @@ def make_show(
     planned = None
     if reference is not None and body is not None:
         planned = body.poses(reference).sample(time * reference.fps)
-        tracks.append(Track("reference", "Robot reference", body.figure, planned))
+        tracks.append(Track("reference", "Robot reference", body.figure, planned, looks=body.looks))
     if executed is not None and body is not None:
         done = body.poses(executed).sample(time * executed.fps)
-        tracks.append(Track("policy", "Policy in physics", body.figure, done, _over(planned, done)))
+        tracks.append(Track("policy", "Policy in physics", body.figure, done, _over(planned, done), body.looks))
     segments = ((MOTION, 0.0),)
     if clock is not None:
         pairs = zip(clock.segment_names, clock.segment_starts, strict=True)
