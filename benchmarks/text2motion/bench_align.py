@@ -49,15 +49,16 @@ class Slept(AlignTask):
 
 
 def task_of(kind: str, ppo: TokenPPOConfig) -> AlignTask:
-    config = AlignConfig(commands=("bow", "wave hello"), robot=float(kind == "real"), ppo=ppo)
-    if kind == "real":
+    real = kind == "real"
+    config = AlignConfig(commands=("bow", "wave hello"), robot=float(real), guidance=3.0 if real else 1.0, ppo=ppo)
+    if real:
         return read_task(config, RobotAppraiser("go2", AlignVerb().judge_step, AlignVerb().retarget))
     plain = read_task(config)
     return Slept(**{name: getattr(plain, name) for name in plain.__dataclass_fields__})
 
 
 def train(kind: str, eta: int, updates: int, seed: int, folder: Path) -> dict[str, object]:
-    judges = 1 if kind == "real" else 4
+    judges = 1 if kind == "real" else 3
     rollout = RolloutConfig(lanes=8, max_staleness=eta, reward_workers=judges, reward_queue=1)
     ppo = TokenPPOConfig(batch=BATCH, minibatches=2, lr=1e-4, total_steps=BATCH * updates, tensorboard=False)
     run(task_of(kind, replace(ppo, rollout=rollout)), replace(ppo, rollout=rollout), folder, seed)

@@ -21,6 +21,6 @@ if __name__ == "__main__":
         total_steps=10**9,
         tensorboard=False,
         checkpoint_seconds=0.0,
-        rollout=RolloutConfig(lanes=4, max_staleness=2),
+        rollout=RolloutConfig(lanes=4, max_staleness=2, reward_workers=1),
     )
     run(Writing(), config, Path(sys.argv[1]), seed=0)

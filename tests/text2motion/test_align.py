@@ -89,7 +89,12 @@ def test_lengths_are_spread_around_the_usual_one():
 def test_a_short_run_changes_a_copy_and_nothing_else(tmp_path):
     before = {name: sha256_of(model_path("default") / name) for name in FILES}
     ppo = TokenPPOConfig(
-        batch=6, minibatches=1, lr=1e-4, total_steps=18, tensorboard=False, rollout=RolloutConfig(lanes=6)
+        batch=6,
+        minibatches=1,
+        lr=1e-4,
+        total_steps=18,
+        tensorboard=False,
+        rollout=RolloutConfig(lanes=6, reward_workers=1),
     )
     config = AlignConfig(commands=("bow",), ppo=ppo)
     aligned = align(config, tmp_path, 3, Lively())

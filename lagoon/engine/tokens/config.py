@@ -25,8 +25,8 @@ class RolloutConfig:
     generation waits for every update."""
     interruptible: bool = True
     """Take over new parameters in the middle of sequences; False lets all that are running end first."""
-    reward_workers: int = 1
-    """Processes that judge finished sequences."""
+    reward_workers: int = 0
+    """Processes that judge finished sequences; 0 means one per core that the others leave, at least one."""
     reward_queue: int = 2
     """Sequences that may wait at each of them; beyond that they wait where they were written, and generation with
     them."""
@@ -39,9 +39,14 @@ class RolloutConfig:
         Raises:
             BadSettingError: a value is outside its range; the text names the field.
         """
-        for name in ("workers", "lanes", "reward_workers", "reward_queue"):
-            _require(self, name, getattr(self, name) >= 1, "a whole number of at least 1")
-        _require(self, "max_staleness", self.max_staleness >= 0, "a whole number of at least 0")
+        for name, low in (
+            ("workers", 1),
+            ("lanes", 1),
+            ("reward_workers", 0),
+            ("reward_queue", 1),
+            ("max_staleness", 0),
+        ):
+            _require(self, name, getattr(self, name) >= low, f"a whole number of at least {low}")
         _require(self, "reward_seconds", self.reward_seconds >= 0, "0 (no limit) or more")
 
 

@@ -92,20 +92,19 @@ class TokenSession:
 
     def _connect(self) -> None:
         config, task, rollout = self.config, self.task, self.config.rollout
-        names = [f"rollout-{i}" for i in range(rollout.workers)] + [
-            f"reward-{i}" for i in range(rollout.reward_workers)
-        ]
+        judges = rollout.reward_workers or max(1, len(available_cores()) - 1 - rollout.workers)
+        names = [f"rollout-{i}" for i in range(rollout.workers)] + [f"reward-{i}" for i in range(judges)]
         self._bells = {name: Doorbell() for name in ("trainer", *names)}
         schema = token_schema(task.sizes, len(task.terms))
         depth = rollout.reward_queue + 1
         # A slot for each lane, and for each sequence that is judged or waits for it.
-        slots = rollout.lanes + -(-depth * rollout.reward_workers // rollout.workers) + rollout.lanes
+        slots = rollout.lanes + -(-depth * judges // rollout.workers) + rollout.lanes
         producers = [self._bells[f"rollout-{i}"] for i in range(rollout.workers)]
         self.stream = ShmSampleStream(schema, rollout.workers, slots, self._bells["trainer"], producers)
         self.board = Board(rollout.workers)
         self.store = ShmParameterStore(self.policy.state_dict(), keep=2)
-        judges = [self._bells[f"reward-{i}"] for i in range(rollout.reward_workers)]
-        self.pool = RewardPool(RewardQueues(rollout.reward_workers, depth), self.stream, judges)
+        wake = [self._bells[f"reward-{i}"] for i in range(judges)]
+        self.pool = RewardPool(RewardQueues(judges, depth), self.stream, wake)
         # A run that resumes counts all sequences before it as accepted: see StalenessController.
         controller = StalenessController(config.batch, rollout.max_staleness, self.version)
         self.store.push(self.policy.state_dict(), self.version)

@@ -24,7 +24,7 @@ from lagoon.text2motion.align.task import AlignTask, Appraiser, read_task
 from lagoon.text2motion.model import load_model, model_path, save_model
 
 SHOWN = 5
-"""Updates at either end of a run whose rewards are averaged to say what it brought."""
+"""Most updates at either end of a run whose rewards are averaged to say what it brought."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ def align(
     task = read_task(config, appraiser)
     path = run(task, config.ppo, folder / "train", seed, None, progress or silent)
     rows = [json.loads(line) for line in (folder / "train" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    aligned = Aligned(folder / "model", _mean(rows[:SHOWN]), _mean(rows[-SHOWN:]))
+    few = min(SHOWN, max(1, len(rows) // 3))
+    aligned = Aligned(folder / "model", _mean(rows[:few]), _mean(rows[-few:]))
     _write(task, aligned, path, seed, len(rows))
     return aligned
 

@@ -26,7 +26,7 @@ SMALL = TokenPPOConfig(
 
 
 def small(updates=12, **rollout):
-    rollout = {"lanes": 4, "max_staleness": 2, **rollout}
+    rollout = {"lanes": 4, "max_staleness": 2, "reward_workers": 1, **rollout}
     return replace(SMALL, total_steps=12 * updates, rollout=RolloutConfig(**rollout))
 
 
