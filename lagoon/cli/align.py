@@ -92,7 +92,7 @@ VERB = Verb(
     ),
     details=(
         "Motions are drawn, judged and learned from at the same time, by processes of their own; judging on the robot "
-        "takes most of the time and gets the cores that are left: align.ppo.rollout.reward_workers. The folder resumes: "
-        "Ctrl-C saves first, and the same line goes on. The weights it begins with stay as they are."
+        "takes most of the time and gets the cores that are left (align.ppo.rollout.reward_workers). The folder "
+        "resumes: Ctrl-C saves first, and the same line goes on. The weights it begins with stay as they are."
     ),
 )

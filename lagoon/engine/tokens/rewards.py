@@ -29,7 +29,7 @@ from lagoon.engine.worker import PollResult, Worker
 
 _ASSIGNED, _DONE, _SINCE = range(3)
 _TRIES = 2
-_TEXT = 1500
+_TEXT = 500  # Fits into one report, whatever its characters.
 
 
 class RewardQueues:

@@ -37,6 +37,7 @@ from lagoon.engine.trajectory import Trajectory
 from lagoon.errors import BadInputError, LagoonError
 
 _WAIT_SECONDS = 0.1
+_REPORT_SECONDS = 3.0
 _HOPELESS = 2
 """Batches of which every single reward failed, after which the run ends: it would go on for ever."""
 _log = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class TokenSession:
         self._seed, self._restarts = seed, 0
         self._averages, self._worker_cpu = Averages(), list[dict[str, float]]()
         self._waited, self._since = 0.0, time.monotonic()
-        self._last_failure = ""
+        self._last_failure, self._hopeless_since = "", 0.0
         self.policy = task.model()
         reference = task.model() if config.kl_coef > 0 else None
         self.algorithm = TokenPPO(self.policy, reference, config, len(task.prompts), seed)
@@ -161,9 +162,18 @@ class TokenSession:
         for name in self.scheduler.revive(self._bury):
             self._restarts += 1
             _log.warning("The process %s was killed; it has been started anew.", name)
-        if self.collector.failed_in_a_row >= _HOPELESS * self.config.batch and self._last_failure:
+        self._give_up_if_hopeless()
+
+    def _give_up_if_hopeless(self) -> None:
+        failed = self.collector.failed_in_a_row
+        if failed < _HOPELESS * self.config.batch:
+            self._hopeless_since = 0.0
+            return
+        # Reports come now and then only; the last one is worth waiting for.
+        self._hopeless_since = self._hopeless_since or time.monotonic()
+        if self._last_failure or time.monotonic() - self._hopeless_since > _REPORT_SECONDS:
             raise LagoonError(
-                f"The last {self.collector.failed_in_a_row} rewards all failed, the last one so: {self._last_failure} "
+                f"The last {failed} rewards all failed, the last one so: {self._last_failure or 'no reason came.'} "
                 "Mend the reward and run the same command again to go on from the last checkpoint."
             )
 
