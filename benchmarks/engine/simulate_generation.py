@@ -5,7 +5,7 @@ own StalenessController; how long a token step, a judgement and an update take i
 those of the shipped generator, in CPU seconds: a step of 16 lanes, an update per sequence. Judges take a lognormal
 time, sigma 1.
 
-Usage: python benchmarks/engine/simulate_generation.py [--step 0.012] [--update 0.03] [--judge 1.0] [--json FILE]
+Usage: python benchmarks/engine/simulate_generation.py [--step 0.012] [--update 0.02] [--judge 1.0] [--json FILE]
 """
 
 from __future__ import annotations
@@ -95,13 +95,13 @@ class Run:
             self.settle()
         rate = BATCH * (UPDATES - WARM) / (self.times[-1] - self.times[WARM - 1])
         share = self.busy / (self.now * len(self.queues))
-        return {"rate": rate, "oldest": float(max(self.ages)), "judges_busy": share}
+        return {"rate": rate, "oldest": float(max(self.ages)), "judges_busy": min(share, 1.0)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--step", type=float, default=0.012)
-    parser.add_argument("--update", type=float, default=0.03)
+    parser.add_argument("--update", type=float, default=0.02)
     parser.add_argument("--judge", type=float, default=1.0)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
