@@ -57,6 +57,7 @@ def summarise(skill: Path) -> dict:
         shares["env"] -= shares["physics"]
     row["train"] = {
         "steps": int(lines[-1]["progress/steps"]),
+        "cpu_seconds": round(sum(line["speed/cpu_seconds"] for line in lines)),
         "samples_per_cpu_second": round(float(np.mean([line["speed/samples_per_cpu_second"] for line in lines]))),
         "cpu_share": {key: round(value, 3) for key, value in shares.items()},
     }
@@ -84,7 +85,7 @@ def _last(path: Path) -> dict:
 SHARES = ("env", "inference", "update", "other")
 TABLE_SHARES = ("physics", "update", "env", "inference", "other")
 HEADER = (
-    "| command | seed | verdict | survival | joint error [rad] | all stages [s] | training [s] | steps "
+    "| command | seed | verdict | survival | joint error [rad] | all stages [s] | training [CPU s] | steps "
     "| samples per CPU-s | physics / update / environment / inference / other |"
 )
 
@@ -116,7 +117,7 @@ def main() -> None:
         print(
             f"| {row['command']} | {row['seed']} | {'PASS' if row['evaluation']['passed'] else 'FAIL'} "
             f"| {checks['survival']:.1%} | {checks['joint error [rad]']:.3f} | {sum(row['seconds'].values()):.0f} "
-            f"| {row['seconds']['train']:.0f} | {train['steps'] / 1e6:.1f} M "
+            f"| {train['cpu_seconds']} | {train['steps'] / 1e6:.1f} M "
             f"| {train['samples_per_cpu_second']:,} | {shares} |"
         )
 

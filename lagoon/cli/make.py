@@ -101,6 +101,7 @@ VERB = Verb(
         "retarget.morphology",
         "train.ppo.minutes",
         "train.ppo.total_steps",
+        "train.start.policy",
         "train.ppo.workers",
         "remedies",
     ),

@@ -71,6 +71,7 @@ VERB = Verb(
         "jobs",
         "train.ppo.minutes",
         "train.ppo.total_steps",
+        "train.start.policy",
         "train.ppo.workers",
         "train.ppo.topology",
     ),
