@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from lagoon.cli.arguments import split
 from lagoon.cli.schema import field_key
 from lagoon.cli.verb import INTERRUPTED, Call, Verb
+from lagoon.engine.ranks import place
 from lagoon.engine.scheduler.jobs import progress_line
 from lagoon.errors import BadInputError, LagoonError, install_line
 
@@ -60,6 +61,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     progress_line()  # As one of several, this process must not outlive the one that shows them all.
+    if (own := place()) is None:
+        return _answered(words)
+    from lagoon.engine.torchrun import leading, serve
+
+    if own.rank > 0:
+        return serve(own)
+    with leading():
+        return _answered(words)
+
+
+def _answered(words: list[str]) -> int:
+    """Run a verb, and turn errors into one paragraph and an exit code."""
     try:
         return _run(words)
     except KeyboardInterrupt:

@@ -7,8 +7,10 @@ override that works for ``make`` works for the verb alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from lagoon.deploy.config import DeployConfig, EvaluateConfig
+from lagoon.engine.scheduler.config import RayConfig, SlurmConfig
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.importers.config import ImportConfig
@@ -136,6 +138,12 @@ class TrainVerb(OldSkill):
 
     jobs: int = 0
     """Skills that run side by side where several are named; 0 means as many as there are cores for."""
+    scheduler: Literal["local", "ray", "slurm"] = "local"
+    """local: this machine. ray: the machines of a Ray cluster. slurm: a job script, queued where there is sbatch."""
+    ray: RayConfig = field(default_factory=RayConfig)
+    """Where the Ray cluster is."""
+    slurm: SlurmConfig = field(default_factory=SlurmConfig)
+    """What a SLURM cluster is asked for."""
     train: TrainConfig = field(default_factory=TrainConfig)
     """Robot motion to policy."""
 

@@ -50,6 +50,7 @@ EXTRAS: dict[str, Packages] = {
     "unitree": (("cyclonedds", "cyclonedds"),),
     "bag": (("rosbags", "rosbags"),),
     "cluster": (("zmq", "pyzmq"),),
+    "ray": (("ray", "ray"),),
 }
 """Extra of lagoon to (module, distribution); a test compares it with pyproject.toml."""
 SERVES: dict[str, tuple[str, ...]] = {

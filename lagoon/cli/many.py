@@ -18,6 +18,7 @@ from lagoon.cli.many_table import ManyTable
 from lagoon.cli.verb import Call
 from lagoon.engine.cores import shares
 from lagoon.engine.interrupts import Interrupts
+from lagoon.engine.ranks import place
 from lagoon.engine.scheduler.jobs import BEGIN, Job, JobScheduler, LocalJobs
 from lagoon.engine.scheduler.queue import JobQueue, JobRow
 from lagoon.errors import BadInputError, LagoonError
@@ -25,7 +26,7 @@ from lagoon.skill import Skill
 
 LOGS = "logs"
 """Folder of the log files, in the folder of the skills."""
-OWN = ("jobs",)
+OWN = ("jobs", "scheduler", "slurm", "ray")
 """Settings of the queue, which its jobs do not get."""
 
 
@@ -54,10 +55,15 @@ def run_many(call: Call, verb: str, members: Mapping[str, Member], scheduler: Jo
         0 when all went well; 130 after Ctrl-C; 1 when verdicts of failure are all that went wrong; else 2.
     """
     screen, config = Terminal(), call.config
+    if place() is not None:
+        raise BadInputError(
+            f"torchrun joins processes for one skill, and {len(members)} are named. Name one, or leave torchrun out: "
+            f"lagoon {verb} packs several over the cores by itself."
+        )
     if config.jobs < 0:
         raise BadInputError(f"jobs={config.jobs}: expected 0 (as many as there are cores) or more. Type jobs=NUMBER.")
     scheduler = scheduler or LocalJobs()
-    jobs = _jobs(call, verb, members, scheduler.capacity())
+    jobs = _jobs(call, verb, members, scheduler)
     labels = {name: shown(member.command, 30) for name, member in members.items()}
     cores = sorted({job.cores for job in jobs})
     each = f"{cores[0]} core{'s' if cores[-1] > 1 else ''}" if len(cores) == 1 else f"{cores[0]} or {cores[-1]} cores"
@@ -83,18 +89,25 @@ def exit_code(rows: list[JobRow]) -> int:
     return codes.pop() if len(codes) == 1 and min(codes) > 0 else LagoonError.exit_code
 
 
-def _jobs(call: Call, verb: str, members: Mapping[str, Member], cores: int) -> list[Job]:
-    config = call.config
+def _jobs(call: Call, verb: str, members: Mapping[str, Member], scheduler: JobScheduler) -> list[Job]:
+    config, cores, most = call.config, scheduler.capacity(), scheduler.largest()
     ppo = config.train.ppo
     each = ppo.workers if ppo.topology == "colocated" else min(2, cores)  # The other topologies are never one process.
-    settings = [word for key, word in call.typed if key.partition(".")[0] not in OWN]
+    settings = settings_of(call)
     again = ["--again"] if call.again else []
     logs = Path(config.skills_dir) / LOGS
     jobs = []
     for (name, member), share in zip(members.items(), shares(len(members), cores, each, config.jobs), strict=True):
         words = (verb, *again, *member.words, *settings)
-        jobs.append(Job(name, (sys.executable, "-m", "lagoon.cli", *words), logs / f"{verb}-{name}.log", share))
+        jobs.append(
+            Job(name, (sys.executable, "-m", "lagoon.cli", *words), logs / f"{verb}-{name}.log", min(share, most))
+        )
     return jobs
+
+
+def settings_of(call: Call) -> list[str]:
+    """Return the settings that were typed, less those of the queue."""
+    return [word for key, word in call.typed if key.partition(".")[0] not in OWN]
 
 
 def _result(row: JobRow, member: Member) -> str:

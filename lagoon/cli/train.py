@@ -6,15 +6,24 @@ import shlex
 from pathlib import Path
 
 from lagoon.cli.config import TrainVerb
+from lagoon.cli.extras import need
 from lagoon.cli.lookup import find_skill
 from lagoon.cli.many import Member, run_many
 from lagoon.cli.session import run_and_show, skill_of
+from lagoon.cli.slurm import submit
 from lagoon.cli.verb import Call, Verb
 from lagoon.errors import BadInputError, LagoonError
 
 
 def run(call: Call) -> int:
     """Write train/."""
+    if call.config.scheduler == "slurm":
+        return submit(call, "train", _members(call))
+    if call.config.scheduler == "ray":
+        need("ray")
+        from lagoon.engine.scheduler.ray import RayJobs
+
+        return run_many(call, "train", _members(call), RayJobs(call.config.ray))
     if call.more:
         return run_many(call, "train", _members(call))
     from lagoon.cli.stages import train_stage
@@ -62,6 +71,7 @@ VERB = Verb(
         ('lagoon train "wave hello" train.minutes=5 seed=3', "at most five minutes, another seed"),
         ('lagoon train "wave hello" bow clap', "three skills, side by side as far as there are cores"),
         ('lagoon train "wave hello" train.workers=4', "four processes, one core each"),
+        ("lagoon train bow clap scheduler=slurm slurm.cores=16", "an array job of a SLURM cluster"),
         ('lagoon train "wave hello" train.topology=async train.actors=3', "three processes act while a fourth learns"),
     ),
     main_options=(
@@ -69,6 +79,7 @@ VERB = Verb(
         "seed",
         "skills_dir",
         "jobs",
+        "scheduler",
         "train.ppo.minutes",
         "train.ppo.total_steps",
         "train.start.policy",

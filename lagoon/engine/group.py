@@ -5,6 +5,7 @@ What enters: tensors and small objects of each rank. What leaves: what all ranks
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch.distributed as dist
@@ -37,6 +38,10 @@ class Group(Protocol):
         """
         ...
 
+    def asked_to_stop(self) -> bool:
+        """Tell whether somebody wants this rank to stop; rank 0 decides for all."""
+        ...
+
 
 class Solo:
     """A single worker."""
@@ -56,17 +61,23 @@ class Solo:
         """Return the one item."""
         return [item]
 
+    def asked_to_stop(self) -> bool:
+        """Return False: rank 0 sees signals itself."""
+        return False
+
 
 class Distributed:
     """The default process group of torch.distributed, which must be initialised."""
 
-    def __init__(self, shared_sum: SharedSum | None = None) -> None:
+    def __init__(self, shared_sum: SharedSum | None = None, asked: Callable[[], bool] = lambda: False) -> None:
         """Join.
 
         Args:
             shared_sum: sums long float32 vectors where all ranks are on one machine; None leaves all sums to
                 torch.distributed.
+            asked: tells whether somebody wants this rank to stop.
         """
+        self.asked_to_stop = asked
         self.rank = dist.get_rank()
         self.size = dist.get_world_size()
         self._shared_sum = shared_sum

@@ -26,6 +26,8 @@ from lagoon.spans import span
 
 BUDGET = ("total_steps", "settle_steps", "minutes")
 """Fields of PPOConfig that say how long a run is."""
+ASKED = "control/asked_to_stop"
+"""Among the numbers of a rank that somebody wants to stop."""
 Report = tuple[dict[str, float], dict[str, float]]
 """Numbers for the log, and CPU seconds by purpose, of one process."""
 
@@ -211,6 +213,8 @@ class Leader:
         session, config = self._session, self._session.config
         before = session.steps
         metrics = _merge(session.reports(session.iterate(fraction)), session.steps - before)
+        if metrics.pop(ASKED, 0.0):
+            self._interrupts.requested = True
         metrics |= {"progress/steps": float(session.steps), "progress/fraction": fraction}
         metrics["progress/steps_left"] = float(max(session.config.total_steps - session.steps, 0))
         metrics |= {"progress/version": float(session.version), "progress/minutes": self._elapsed / 60.0}

@@ -34,7 +34,7 @@ from lagoon.errors import LagoonError
 Follow = Callable[[Group], None]
 Signals = list[list[Semaphore]]
 # A follower waits as long as rank 0 may need between two iterations, for example to evaluate or to save.
-_PATIENCE = timedelta(hours=2)
+PATIENCE = timedelta(hours=2)
 _START_SECONDS = 120.0
 _LEAVE_SECONDS = 2.0
 
@@ -183,18 +183,25 @@ def _await_ready(children: list[BaseProcess], folder: Path, cancelled: Callable[
 
 
 def _join(rank: int, size: int, folder: Path, signals: Signals, check_peers: Callable[[], None]) -> Group:
-    loopback = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), None)
-    added = loopback is not None and "GLOO_SOCKET_IFNAME" not in os.environ
-    if loopback is not None and added:
-        # Otherwise gloo looks the machine's own name up, which fails where the network is odd or missing.
-        os.environ["GLOO_SOCKET_IFNAME"] = loopback
-    try:
+    with loopback():
         store = f"file://{folder}/store"
-        dist.init_process_group("gloo", init_method=store, rank=rank, world_size=size, timeout=_PATIENCE)
-    finally:
-        if added:
-            del os.environ["GLOO_SOCKET_IFNAME"]
+        dist.init_process_group("gloo", init_method=store, rank=rank, world_size=size, timeout=PATIENCE)
     return Distributed(SharedSum(rank, size, signals, folder, check_peers))
+
+
+@contextmanager
+def loopback() -> Iterator[None]:
+    """Let gloo use this machine's own interface, unless one was chosen; for ranks that are all on one machine."""
+    name = next((name for _, name in socket.if_nameindex() if name.startswith("lo")), None)
+    if name is None or "GLOO_SOCKET_IFNAME" in os.environ:
+        yield
+        return
+    # Otherwise gloo looks the machine's own name up, which fails where the network is odd or missing.
+    os.environ["GLOO_SOCKET_IFNAME"] = name
+    try:
+        yield
+    finally:
+        del os.environ["GLOO_SOCKET_IFNAME"]
 
 
 def _first_report(children: list[BaseProcess], folder: Path) -> str | None:

@@ -12,6 +12,7 @@ import select
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -67,6 +68,10 @@ class JobScheduler(Protocol):
         """Return the cores that there are, free or not."""
         ...
 
+    def largest(self) -> int:
+        """Return the cores of the largest machine: no job can have more."""
+        ...
+
     def start(self, job: Job) -> bool:
         """Start a job; False, and nothing happens, when its cores are not free."""
         ...
@@ -110,6 +115,10 @@ class LocalJobs:
 
     def capacity(self) -> int:
         """Return the number of cores."""
+        return len(self._all)
+
+    def largest(self) -> int:
+        """Return the number of cores: there is one machine."""
         return len(self._all)
 
     def start(self, job: Job) -> bool:
@@ -241,5 +250,8 @@ def progress_line() -> ProgressLine | None:
     parent, _, descriptor = words.partition(":")
     if not (parent.isdigit() and descriptor.isdigit()):
         return None
+    if threading.current_thread() is threading.main_thread():
+        # Who started it may ignore Ctrl-C, as Ray does and what a shell starts with &; a job would inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     die_with(int(parent), signal.SIGINT)
     return ProgressLine(int(descriptor))

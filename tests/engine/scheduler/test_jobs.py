@@ -166,9 +166,10 @@ def test_all_save_when_asked_to_and_those_that_wait_are_left_alone(tmp_path):
 
 
 LEADER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from lagoon.engine.scheduler.jobs import Job, LocalJobs
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # As a shell does for what it starts with &; jobs inherit it.
 folder = Path(sys.argv[1])
 scheduler = LocalJobs()
 scheduler.start(Job("a", (sys.executable, str(folder / "program.py"), str(folder / "a"), "wait"), folder / "a.log"))
