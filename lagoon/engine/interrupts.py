@@ -9,27 +9,36 @@ import ctypes
 import os
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Any
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+INSIST_SECONDS = 1.0
+"""A second signal after so long insists."""
 _PR_SET_PDEATHSIG = 1
 
 
 class Interrupts:
-    """While entered, the first signal sets ``requested``; a second one interrupts at once.
+    """While entered, the first signal sets ``requested``; a second one, a second later, interrupts at once.
+
+    What comes sooner is the same wish: when a parent of many threads is killed, the kernel sends its signal several
+    times, and a terminal and who started this process may both pass a Ctrl-C on.
 
     Outside the main thread Python cannot handle signals, and this does nothing.
     """
 
     def __init__(self) -> None:
         self.requested = False
+        self._at = 0.0
         self._previous: dict[int, Any] = {}
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        now = time.monotonic()
+        if not self.requested:
+            self.requested, self._at = True, now
+        elif now - self._at > INSIST_SECONDS:
             raise KeyboardInterrupt
-        self.requested = True
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():

@@ -165,7 +165,7 @@ def test_two_machines_learn_together_save_on_a_signal_to_either_and_go_on(tmp_pa
         assert facts["iteration"] == len(iterations(disk)) and len(facts["ranks"]) == 2
         if leader(tmp_path) != disk or of_zero != int(disk.name[-1]):
             pytest.fail("Rank 0 wrote somewhere else.")
-    assert orphaned_memory() <= before
+    wait_for(lambda: orphaned_memory() <= before, 30)  # Other programs may be about to map theirs.
 
 
 def children(pid: int) -> list[int]:
@@ -192,7 +192,7 @@ def test_a_killed_rank_is_started_anew_by_torchrun_and_the_run_goes_on(tmp_path,
     finally:
         agents.end()
     in_order(disk)
-    assert orphaned_memory() <= before
+    wait_for(lambda: orphaned_memory() <= before, 30)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lagoon.engine.cores import available_cores, pin
-from lagoon.engine.interrupts import die_with
+from lagoon.engine.interrupts import INTERRUPTS, die_with
 from lagoon.errors import LagoonError
 
 LINE = "LAGOON_JOB"
@@ -251,7 +251,8 @@ def progress_line() -> ProgressLine | None:
     if not (parent.isdigit() and descriptor.isdigit()):
         return None
     if threading.current_thread() is threading.main_thread():
-        # Who started it may ignore Ctrl-C, as Ray does and what a shell starts with &; a job would inherit that.
+        # Who started it may ignore or block Ctrl-C, as shells do for what ends in &, and Ray; a job inherits that.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
     die_with(int(parent), signal.SIGINT)
     return ProgressLine(int(descriptor))

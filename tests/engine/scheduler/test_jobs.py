@@ -169,7 +169,9 @@ LEADER = """
 import signal, sys, time
 from pathlib import Path
 from lagoon.engine.scheduler.jobs import Job, LocalJobs
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # As a shell does for what it starts with &; jobs inherit it.
+# As a shell does for what it starts with &, and as Ray does; jobs inherit it.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 folder = Path(sys.argv[1])
 scheduler = LocalJobs()
 scheduler.start(Job("a", (sys.executable, str(folder / "program.py"), str(folder / "a"), "wait"), folder / "a.log"))
@@ -198,7 +200,7 @@ def arguments_of(process: Path) -> list[str]:
 
 
 def wait_for(condition) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, "It took too long."
         time.sleep(0.02)
