@@ -168,7 +168,7 @@ def _read(path: Path, config: ImportConfig) -> Clip:
         else f"{body.up} of its base points up, its feet are at {height:.2f} m"
     )
     whose = Decision("body", body.words, why, "import.body=a1")
-    return Clip(points, body.rest_hips(), _rate(content, frames, width == 20), *_cycle(content), (kind, whose, legs))
+    return Clip(points, body.rest_hips(), _rate(content, frames), *_cycle(content), (kind, whose, legs))
 
 
 def _candidates(config: ImportConfig) -> dict[str, RobotBody]:
@@ -177,11 +177,14 @@ def _candidates(config: ImportConfig) -> dict[str, RobotBody]:
         return BODIES
     if config.body in BODIES:
         return {config.body: BODIES[config.body]}
+    if config.body == "dog":
+        raise BadInputError(
+            f"import.body=dog is DeepMimic's, with {DOG_WIDTH} numbers a frame; this clip has a robot's base and "
+            "twelve joints. Leave import.body out, or name the robot."
+        )
     if config.body in known_robots():
         return {config.body: body_of(load_robot(config.body))}
-    raise unknown_name(
-        "Body", config.body, ["dog", *BODIES, *known_robots()], "Type import.body=NAME, or leave it out."
-    )
+    raise unknown_name("Body", config.body, [*BODIES, *known_robots()], "Type import.body=NAME.")
 
 
 def _points(numbers: Array, body: RobotBody, legs: tuple[str, ...]) -> Array:
@@ -213,13 +216,16 @@ def _fitting(path: Path, found: dict[str, Array], config: ImportConfig) -> str:
     fitting = [name for name, sole in standing.items() if -0.05 <= sole <= FLOAT]
     if fitting:
         return min(fitting, key=lambda name: abs(soles[name] - 0.02))
-    if config.body != "auto":
+    if not standing:
+        fact = f"the trunk is over the feet neither as {' nor as '.join(found)}"
+    elif config.body != "auto":
         fact = f"with import.body={config.body} the feet are at {soles[config.body]:.2f} m"
     else:
-        fact = "the feet are at " + ", ".join(f"{sole:.2f} m as {name}" for name, sole in (standing or soles).items())
+        fact = "the feet are at " + ", ".join(f"{sole:.2f} m as {name}" for name, sole in standing.items())
     raise BadInputError(
-        f"{path.name}: {fact}; expected the floor at 0. The clip is of another robot, or has its angles in another "
-        "order or from another zero. Type import.body=NAME for a robot of: lagoon robot list"
+        f"{path.name}: {fact}; expected a body that stands, and the floor at 0. The clip is of another robot, or its "
+        "quaternions or angles have another order, unit or zero. Type import.body=NAME for a robot of: lagoon robot "
+        "list"
     )
 
 
@@ -256,12 +262,15 @@ def _slide(points: Array, fps: float) -> float:
     return float(np.median(speed[np.arange(len(lowest)), lowest]) * fps)
 
 
-def _rate(content: dict[str, Any], frames: Array, timed: bool = True) -> Fact | None:
+def _rate(content: dict[str, Any], frames: Array) -> Fact | None:
+    """Frame rate [Hz] by the file; the dog's frames, and those of 20 numbers, begin with their duration."""
     told = content.get("FrameDuration")
-    duration = float(told) if isinstance(told, (int, float)) else 0.0
+    duration = float(told) if isinstance(told, (int, float)) and not isinstance(told, bool) else 0.0
     if np.isfinite(duration) and duration > 1e-6:
         return snapped(1.0 / duration, f"FrameDuration {duration:g} s")
-    return rate_of(frames[:, 0], "the first number of each frame")[0] if timed else None
+    if frames.shape[1] not in (20, DOG_WIDTH):
+        return None
+    return rate_of(frames[:, 0], "the first number of each frame")[0]
 
 
 def _cycle(content: dict[str, Any]) -> tuple[bool, bool]:

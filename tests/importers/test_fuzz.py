@@ -143,6 +143,7 @@ def test_many_damaged_files(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_ten_minutes_of_bvh_at_120_hz(tmp_path: Path) -> None:
     few = walk_and_wave(120.0, seconds=2.0)
     many = replace(few, rotvec=np.tile(few.rotvec, (300, 1, 1)), root=np.tile(few.root, (300, 1)))

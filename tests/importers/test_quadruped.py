@@ -102,7 +102,7 @@ def test_a_robot_that_lagoon_knows_can_be_named(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "a.txt", rows_of(clip, y_up_base=False), 60.0)
     motion, report = run(path, body="go2")
     assert same(motion, clip, 2e-3) and decisions(report)["body"] == "go2"
-    with pytest.raises(BadInputError, match=r"Body 'gox' is not known. Known: a1, dog, go1, go2, laikago"):
+    with pytest.raises(BadInputError, match=r"Body 'gox' is not known. Known: a1, go1, go2, laikago"):
         run(path, body="gox")
 
 
@@ -142,9 +142,15 @@ def test_a_body_that_would_hang_in_the_air_is_refused(tmp_path: Path) -> None:
     clip = trot()
     rows = rows_of(clip)
     rows[:, 2] += 0.5
-    with pytest.raises(
-        BadInputError, match=r"the feet are at 0.50 m as laikago.*expected the floor at 0.*import.body="
-    ):
+    with pytest.raises(BadInputError, match=r"the feet are at 0.50 m as laikago.*the floor at 0.*import.body="):
+        run(write_rows(tmp_path / "a.txt", rows, 60.0))
+    rows = rows_of(clip)
+    rows[:, 3:7] = rows[:, [6, 3, 4, 5]]  # wxyz
+    with pytest.raises(BadInputError, match="expected a body that stands"):
+        run(write_rows(tmp_path / "a.txt", rows, 60.0))
+    rows = rows_of(clip)
+    rows[:, 7:] = np.degrees(rows[:, 7:])
+    with pytest.raises(BadInputError, match="expected a body that stands"):
         run(write_rows(tmp_path / "a.txt", rows, 60.0))
 
 
@@ -211,6 +217,18 @@ def test_settings_that_do_not_fit(tmp_path: Path, settings: dict, text: str) -> 
     path = write_rows(tmp_path / "a.txt", rows_of(trot(cycles=1.0)), 60.0)
     with pytest.raises(BadInputError, match=text):
         run(path, **settings)
+
+
+@pytest.mark.parametrize("duration", ["0", '"x"', "true", "null", "-1"])
+def test_without_a_frame_rate_one_is_asked_for(tmp_path: Path, duration: str) -> None:
+    clip = trot(cycles=1.0)
+    path = tmp_path / "a.txt"
+    path.write_text(f'{{"FrameDuration": {duration}, "Frames": {json.dumps(rows_of(clip).tolist())}}}')
+    with pytest.raises(BadInputError, match=r"does not say its frame rate.*import.fps=30"):
+        run(path)
+    assert same(run(path, fps=60.0)[0], clip)
+    with pytest.raises(BadInputError, match=r"import.body=dog is DeepMimic's, with 84 numbers a frame"):
+        run(path, body="dog")
 
 
 def test_people_and_animals_are_not_taken_for_each_other(tmp_path: Path) -> None:
