@@ -53,6 +53,8 @@ LONGEST = 98.0
 """Percentile over the frames of the distance from hip to foot that is made as long as the robot's leg in a crouch."""
 LOW = 0.08
 """A foot lower than this share of the leg above its own lowest level touches the floor."""
+SLIDING = 0.03
+"""Below this share of the leg the lowest foot touches the floor, however fast, if no other does."""
 SLOW, SLOWEST = 0.35, 0.3
 """It does so while it is slower than this share of its fast moments, or than this [m/s]."""
 UNDER_WAY = 0.12
@@ -164,10 +166,10 @@ def _contacts(feet: Array, length: float, fps: float) -> tuple[Mask, Array]:
     gate = np.maximum(SLOW * np.percentile(pace, 90, axis=0), SLOWEST)
     touch = median_filter((height < LOW * length) & (pace < gate), size=(3, 1), mode="nearest")
     lowest = np.maximum(height.min(axis=1), 0.0)
-    # Somebody carries: a frame is a flight only if no foot is low.
-    carried = ~touch.any(axis=1) & (lowest < LOW * length)
+    # A foot that is fast and yet on the floor carries if none else does; a hop is higher than that.
+    carried = ~touch.any(axis=1) & (lowest < SLIDING * length)
     touch[carried, height[carried].argmin(axis=1)] = True
-    return touch, np.where(touch.any(axis=1), 0.0, lowest)
+    return touch, np.where(touch.any(axis=1) | (lowest < LOW * length), 0.0, lowest)
 
 
 def gait_targets(gait: Gait, kin: Kinematics, config: RetargetConfig) -> tuple[Targets, str]:
