@@ -5,6 +5,9 @@
 all arms, as if its simulator ran on a cluster. Rounds are interleaved, a seed each. Time counts from the first update
 to the last. A folder keeps what is done: the same line goes on.
 
+"held out" draws 24 motions that no run has seen, the same for all, with the weights before and after: their reward, the
+cosine of words and motion by the network that judges and has no part in the reward, and the mean speed of the joints.
+
 Usage: python benchmarks/text2motion/bench_align.py FOLDER [--kind real|slept] [--rounds 3] [--updates 16] [--json FILE]
 """
 
@@ -18,16 +21,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from lagoon.cli.align import RobotAppraiser
 from lagoon.cli.config import AlignVerb
+from lagoon.engine.checkpoint import latest_checkpoint
 from lagoon.engine.tokens.config import RolloutConfig, TokenPPOConfig
 from lagoon.engine.tokens.run import run
+from lagoon.engine.tokens.schema import sequence_of
 from lagoon.text2motion.align.config import AlignConfig
 from lagoon.text2motion.align.task import AlignTask, read_task
+from lagoon.text2motion.config import FPS
+from lagoon.text2motion.matching import load_judge
 
 ARMS = {"synchronous": 0, "staleness 2": 2, "staleness 4": 4}
-BATCH = 16
+BATCH, HELD_OUT_SEED = 16, 999
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,44 @@ def train(kind: str, eta: int, updates: int, seed: int, folder: Path) -> dict[st
     }
 
 
+def held_out(task: AlignTask, state: dict[str, torch.Tensor] | None, count: int = 24) -> dict[str, list[float]]:
+    """Reward, cosine by the judge and speed of the joints [m/s] of each motion; None is the generator as shipped."""
+    sampler, score, judge = task.sampler(count), task.scorer(), load_judge().network
+    texts = judge.embed_texts([reading.encoding for reading in task.readings])
+    if state is not None:
+        sampler.take(state)
+    asked = {number: sequence_of(task, HELD_OUT_SEED, number) for number in range(count)}
+    codes: dict[int, list[torch.Tensor]] = {number: [] for number in asked}
+    for sequence in asked.values():
+        sampler.begin(sequence, HELD_OUT_SEED)
+    while running := sampler.running:
+        for number, row in zip(running, sampler.step().codes, strict=True):
+            codes[number].append(row)
+            if len(codes[number]) == asked[number].length:
+                sampler.drop(number)
+    found: dict[str, list[float]] = {"reward": [], "judge": [], "speed": []}
+    for number, sequence in asked.items():
+        drawn = sequence._replace(codes=torch.stack(codes[number]).numpy())
+        pos = score.motion(drawn.codes).joint_pos_w
+        found["reward"].append(float(score(drawn).sum()))
+        found["judge"].append(float(judge.embed_motions([pos])[0] @ texts[sequence.prompt]))
+        found["speed"].append(float(np.linalg.norm(np.diff(pos, axis=0), axis=-1).mean() * FPS))
+    return found
+
+
+def tell_held_out(found: dict[str, dict[str, list[float]]]) -> None:
+    base = found["as shipped"]
+    print("| held out | reward | better than as shipped | cosine by the judge | speed of the joints [m/s] |")
+    for name, values in found.items():
+        gain = np.subtract(values["reward"], base["reward"])
+        error = gain.std() / len(gain) ** 0.5
+        means = {key: float(np.mean(rows)) for key, rows in values.items()}
+        print(
+            f"| {name} | {means['reward']:.2f} | {gain.mean():.2f} ± {error:.2f} | {means['judge']:.3f} | "
+            f"{means['speed']:.3f} |"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -93,6 +139,20 @@ def main() -> None:
         if args.json:
             known = json.loads(args.json.read_text()) if args.json.exists() else {}
             args.json.write_text(json.dumps(known | {args.kind: found}, indent=1) + "\n")
+    torch.set_num_threads(1)
+    task = task_of(args.kind, TokenPPOConfig())
+    plain = read_task(task.config, task.appraiser)  # Nobody sleeps here.
+    seen = {"as shipped": held_out(plain, None)}
+    for name in args.arms:
+        for seed in range(args.rounds):
+            folder = args.folder / args.kind / f"{ARMS[name]}-{seed}" / "checkpoints"
+            checkpoint = latest_checkpoint(folder)
+            assert checkpoint is not None, folder
+            seen[f"{name}, seed {seed}"] = held_out(plain, checkpoint.group("policy"))
+    tell_held_out(seen)
+    if args.json:
+        known = json.loads(args.json.read_text())
+        args.json.write_text(json.dumps(known | {f"{args.kind}, held out": seen}, indent=1) + "\n")
     quarter = max(1, args.updates // 4)
     print("| arm | time of synchronous over it, by round | reward, first quarter | last quarter | oldest |")
     for name, runs in found.items():
