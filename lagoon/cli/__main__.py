@@ -27,6 +27,7 @@ VERBS = (
     "import",
     "retarget",
     "train",
+    "join",
     "export",
     "evaluate",
     "together",

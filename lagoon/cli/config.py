@@ -11,7 +11,7 @@ from typing import Literal
 
 from lagoon.deploy.config import DeployConfig, EvaluateConfig
 from lagoon.engine.scheduler.config import RayConfig, SlurmConfig
-from lagoon.errors import BadInputError
+from lagoon.errors import BadInputError, BadSettingError
 from lagoon.imitation.config import TrainConfig
 from lagoon.importers.config import ImportConfig
 from lagoon.retarget.config import RetargetConfig
@@ -294,6 +294,28 @@ class PlayVerb(OldSkill):
 
     play: PlayConfig = field(default_factory=PlayConfig)
     """Browser viewer."""
+
+
+@dataclass(frozen=True)
+class JoinVerb:
+    """Settings of ``lagoon join``."""
+
+    actors: int = 0
+    """Processes; 0 means one per core that may be used."""
+    ring: int = 2
+    """Environments per process."""
+    patience: float = 10.0
+    """How long a trainer that does not answer is waited for [min]."""
+
+    def __post_init__(self) -> None:
+        """Check every value.
+
+        Raises:
+            BadInputError: a value cannot work.
+        """
+        for name, low in (("actors", 0), ("ring", 1), ("patience", 0)):
+            if getattr(self, name) < low:
+                raise BadSettingError("JoinVerb", name, getattr(self, name), f"{low} or more")
 
 
 @dataclass(frozen=True)

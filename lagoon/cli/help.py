@@ -22,6 +22,7 @@ _TEXT = {
     "file": "FILE is the path of a file.",
     "robot": "ROBOT is the name of a robot; 'lagoon robot list' shows them.",
     "files": "FILE is a motion file; several make a skill each. Put -- before names that begin with - or hold a =.",
+    "address": "ADDRESS is tcp://HOST:PORT, where the training listens.",
     "none": "",
 }
 

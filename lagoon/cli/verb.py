@@ -45,7 +45,7 @@ class Verb:
     """One word, or two for a group of verbs: ``"robot check"``."""
     purpose: str
     """One line for the list of verbs."""
-    text: Literal["command", "skill", "skills", "file", "files", "robot", "none"]
+    text: Literal["command", "skill", "skills", "file", "files", "robot", "address", "none"]
     """What the first argument is; with skills and files, all that are no settings."""
     config: type
     """Frozen dataclass of the settings; its sections are the stages' own."""

@@ -6,6 +6,8 @@ into one of two batches while the trainer learns from the other, and gives the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lagoon.engine.batches import Batches, copy_columns
 from lagoon.engine.board import Board
 from lagoon.engine.shared_memory import Doorbell
@@ -27,6 +29,7 @@ class Batcher(Batches):
         version: int,
         lockstep: bool,
         ahead: int = 2,
+        guests: range = range(0),
     ) -> None:
         """Allocate the batches and start the thread.
 
@@ -38,9 +41,12 @@ class Batcher(Batches):
             version: of the parameters that the first batch is for.
             lockstep: take one rollout of every seat in turn, instead of those that are complete first.
             ahead: batches in memory, the trainer's own included.
+            guests: seats, the last of the stream, that come and go: nobody has them until ``open``, and batches are as
+                large as without them.
         """
         schema = stream.schema
-        super().__init__(TrajectorySchema(schema.horizon, schema.batch * stream.seats, schema.fields), bell, ahead)
+        self._width, self._shut = stream.seats - len(guests), set(guests)
+        super().__init__(TrajectorySchema(schema.horizon, schema.batch * self._width, schema.fields), bell, ahead)
         self._stream, self._board = stream, board
         self.staleness, self._lockstep, self._ahead = staleness, lockstep, ahead
         self._filling: Trajectory | None = None
@@ -52,10 +58,24 @@ class Batcher(Batches):
     def fill(self) -> float:
         """Return the share, in [0, 1], of the places for complete rollouts that hold one nobody has learned from."""
         stream = self._stream
-        places = stream.seats * (stream.slots + self._ahead)
-        return (stream.waiting() + self._filled * (self._filling is not None) + self.ready * stream.seats) / places
+        places = (stream.seats - len(self._shut)) * stream.slots + self._width * self._ahead
+        return (stream.waiting() + self._filled * (self._filling is not None) + self.ready * self._width) / places
 
-    def bury(self, seats: range) -> None:
+    def open(self, seats: Sequence[int]) -> None:
+        """Let somebody have seats of guests."""
+        with self._lock:
+            self._shut -= set(seats)
+        self._bell.ring()
+
+    def shut(self, seats: Sequence[int]) -> None:
+        """Take seats of guests back, with what was being written and the permits; called by whom the seats obey."""
+        with self._lock:
+            self._shut |= set(seats)
+            for seat in seats:
+                self._board.granted[seat] = self._board.started[seat]
+        self.bury(seats)
+
+    def bury(self, seats: Sequence[int]) -> None:
         """Take back what an actor that died was writing."""
         with self._lock:
             for seat in seats:
@@ -88,7 +108,7 @@ class Batcher(Batches):
             self._filled += 1
             self.staleness.accept()
         self._stream.release(slot)
-        if self._filled == self._stream.seats:
+        if self._filled == self._width:
             self._ready.append(self._filling)
             self._filling = None
             self._target += 1
@@ -98,6 +118,8 @@ class Batcher(Batches):
     def _grant(self) -> None:
         board, version = self._board, self._board.version
         for seat in sorted(range(self._stream.seats), key=self._outstanding.__getitem__):
+            if seat in self._shut:
+                continue
             if self._lockstep:
                 limit = version - self._first + self.staleness.max_staleness + 1
                 more = limit - int(board.granted[seat])

@@ -5,6 +5,7 @@ What enters: values from the section ``train.ppo``, or code. What leaves: a froz
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -25,6 +26,11 @@ class GraphConfig:
     """Processes that answer the actors' questions; with ``async`` every actor has the policy itself."""
     ring: int = 2
     """Environments per actor: while one waits for its actions, the next one steps."""
+    listen: str | None = None
+    """tcp://HOST:PORT where actors of other machines may join (``lagoon join``); null lets nobody. 127.0.0.1 is this
+    machine alone. There is no password: other addresses only in networks that you trust."""
+    remote_seats: int = 16
+    """Environments that actors of other machines may have at once. Only with ``listen``."""
     max_staleness: int = 1
     """Updates that may lie between choosing an action and learning from it; 0 makes actors wait for every update."""
     lockstep: bool = False
@@ -50,7 +56,12 @@ class GraphConfig:
         Raises:
             BadInputError: a value is outside its range; the text names the field.
         """
-        for name, low in (("actors", 0), ("policy_workers", 1), ("ring", 1), ("max_staleness", 0)):
+        if self.listen is not None:
+            good = re.fullmatch(r"tcp://[^\s/:]+:(\d{1,5}|\*)", self.listen) is not None
+            _require(self, "listen", good, "tcp://HOST:PORT, or null")
+            _require(self, "lockstep", not self.lockstep, "false with listen: who has joined is not repeatable")
+        lows = (("actors", 0), ("policy_workers", 1), ("ring", 1), ("max_staleness", 0), ("remote_seats", 1))
+        for name, low in lows:
             _require(self, name, getattr(self, name) >= low, f"a whole number of at least {low}")
         _require(self, "behavior_cap", self.behavior_cap >= 1, "a number of at least 1")
         _require(self, "max_kl", self.max_kl >= 0, "0 (no limit) or more")

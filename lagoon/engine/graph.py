@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -27,7 +27,7 @@ from lagoon.engine.hooks import Hooks
 from lagoon.engine.interrupts import Interrupts
 from lagoon.engine.leader import Leader, Report, is_done
 from lagoon.engine.metrics import Averages, Stopwatch
-from lagoon.engine.nodes import ActorNode, MakeEnv, Pace, PolicyCopy, PolicyNode, seat_seeds
+from lagoon.engine.nodes import ActorNode, MakeEnv, Pace, PolicyCopy, PolicyNode, identity_of, parcel_of, seat_seeds
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.ppo import PPO, update_normalizers
 from lagoon.engine.profile import profiled
@@ -43,6 +43,9 @@ from lagoon.engine.trajectory import ppo_schema
 from lagoon.engine.workers.trainer import TrainerSpec, TrainerWorker
 from lagoon.progress import Progress, silent
 from lagoon.spans import recording, span
+
+if TYPE_CHECKING:
+    from lagoon.engine.remote.gateway import Gateway
 
 _WAIT_SECONDS = 0.1
 _PROBE = 2**31  # Sets the seed of the environment that only tells sizes apart from those of the seats.
@@ -120,6 +123,7 @@ class GraphSession:
         self._averages, self._worker_cpu = Averages(), list[dict[str, float]]()
         self._waited, self._since = 0.0, time.monotonic()
         self._restarts = 0
+        self.gateway: Gateway | None = None
         self.order = torch.Generator().manual_seed(seat_seeds(seed, graph.seats, _PROBE, 0, 0)[1])
         self.policy, first_obs = self._probe(fresh=checkpoint is None)
         algorithm = PPO if config.graph.objective == "coupled" else DecoupledPPO
@@ -151,11 +155,14 @@ class GraphSession:
         config, graph, policy = self.config, self.graph, self.policy
         staleness = config.graph.max_staleness
         schema = ppo_schema(config.horizon, graph.rows, policy.obs_dims, policy.action_dim)
-        self.board = Board(graph.seats)
+        # Seats of actors on other machines follow those of this one.
+        guests = range(graph.seats, graph.seats + (config.graph.remote_seats if config.graph.listen else 0))
+        self.board = Board(guests.stop)
         self._bells = {name: Doorbell() for name in graph.cores}
         per_seat = [self._bells[f"actor-{seat // graph.ring}"] for seat in range(graph.seats)]
         servers = [self._bells[f"policy-{i}"] for i in range(graph.policy_workers)]
-        self.stream = ShmSampleStream(schema, graph.seats, 2, self._bells["trainer"], per_seat)
+        per_guest = [self._bells["trainer"]] * len(guests)
+        self.stream = ShmSampleStream(schema, guests.stop, 2, self._bells["trainer"], [*per_seat, *per_guest])
         self._inference = (
             ShmInferenceStream(graph.seats, graph.rows, policy.obs_dims["actor"], policy.action_dim, servers, per_seat)
             if servers
@@ -164,8 +171,15 @@ class GraphSession:
         self.store = ShmParameterStore(policy.state_dict(), keep=staleness + 3)
         controller = StalenessController(graph.seats, staleness, self.iteration)
         self.batcher = Batcher(
-            self.stream, self.board, self._bells["trainer"], controller, self.iteration, config.graph.lockstep
+            self.stream,
+            self.board,
+            self._bells["trainer"],
+            controller,
+            self.iteration,
+            config.graph.lockstep,
+            guests=guests,
         )
+        self._guests = guests
         self.trainer = TrainerWorker()
         self.trainer.configure(
             TrainerSpec(policy, self.algorithm, self.batcher, self.store, self.watch, version=self.iteration)
@@ -192,6 +206,28 @@ class GraphSession:
             if kind != "trainer":
                 make = self._actor if kind == "actor" else self._policy_worker
                 self.scheduler.start(name, lambda starts, m=make, n=int(number): m(n, starts), self.graph.cores[name])
+
+        if self.config.graph.listen:
+            self._listen_for_others(self.config.graph.listen)
+
+    def _listen_for_others(self, address: str) -> None:
+        from lagoon.engine.remote.gateway import Gateway, Offer
+
+        policy = self.policy
+        facts = {
+            "rows": self.graph.rows,
+            "horizon": self.config.horizon,
+            "obs_dims": policy.obs_dims,
+            "action_dim": policy.action_dim,
+            "policy": policy.facts(),
+            "interruptible": self.config.graph.interruptible,
+            "version": self.version,
+        }
+        offer = Offer(identity_of(self._make_env), parcel_of(self._make_env), facts)
+        self.gateway = Gateway(
+            address, offer, self.board, self.stream, self.store, self.batcher, self._guests, self._seeds
+        )
+        _log.info("Other machines may join: lagoon join %s", self.gateway.address)
 
     def _seeds(self, seat: int, starts: int) -> tuple[int, int]:
         return seat_seeds(self._seed, self.graph.seats, seat, self._began, starts)
@@ -261,6 +297,9 @@ class GraphSession:
             self._averages.add({f"env/{name}": value for name, value in facts.get("env", {}).items()})
             self._averages.add({f"queue/{name}": value for name, value in facts.get("queue", {}).items()})
             self._worker_cpu.append(facts["cpu"])
+        if self.gateway is not None:
+            for numbers in self.gateway.metrics():
+                self._averages.add({f"env/{name}": value for name, value in numbers.items()})
 
     def iterate(self, fraction: float) -> dict[str, float]:
         """Learn from one batch that is ready, and publish what was learned."""
@@ -278,6 +317,8 @@ class GraphSession:
         train = {f"train/{name}": value for name, value in self.trainer.stats.items()}
         controller = self.batcher.staleness
         counts = {"queue/rejected": float(controller.rejected), "queue/restarts": float(self._restarts)}
+        if self.gateway is not None:
+            counts["queue/remote"] = float(self.gateway.in_use)
         return train | self._averages.take() | queue | self.trainer.ages | counts | self._waits()
 
     def _waits(self) -> dict[str, float]:
@@ -302,6 +343,8 @@ class GraphSession:
 
     def close(self) -> None:
         """Stop all processes and free all memory."""
+        if self.gateway is not None:
+            self.gateway.close()
         self.board.stop()
         for bell in self._bells.values():
             bell.ring()

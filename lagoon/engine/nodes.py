@@ -34,6 +34,18 @@ _REPORT_SECONDS = 0.5
 _IDLE_SECONDS = 0.2
 
 
+def identity_of(make_env: MakeEnv) -> str:
+    """Return what tells an environment from others: what it says of itself, or its name."""
+    said = getattr(make_env, "identity", None)
+    return str(said()) if callable(said) else f"{make_env.__module__}.{getattr(make_env, '__qualname__', '')}"
+
+
+def parcel_of(make_env: MakeEnv) -> bytes:
+    """Return what another machine can build the environment from; empty where an environment offers nothing."""
+    said: Callable[[], bytes] | None = getattr(make_env, "parcel", None)
+    return b"" if said is None else said()
+
+
 class PinnedStream(InferenceStream, Protocol):
     """An inference stream whose keys can be held to a version."""
 

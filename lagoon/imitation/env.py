@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from lagoon.engine.environment import StepResult
+from lagoon.imitation import joining
 from lagoon.imitation.arrival import arriving, depth_of
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.kinematics import FootKinematics
@@ -315,3 +316,11 @@ class MakeTrackingEnv:
     def __call__(self, rank: int, num_envs: int, seed: int) -> TrackingEnv:
         """Return the environment of worker ``rank``."""
         return TrackingEnv(self.motion, self.robot, self.config, num_envs, seed * 1009 + rank)
+
+    def identity(self) -> str:
+        """Return what tells this environment from others, for actors on other machines."""
+        return joining.identity(self.motion, self.robot, self.config)
+
+    def parcel(self) -> bytes:
+        """Return what another machine builds it from."""
+        return joining.packed(self.motion, self.robot, self.config)

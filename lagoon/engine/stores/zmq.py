@@ -24,6 +24,23 @@ _TYPES = {
 }
 
 
+def answer_of(store: ParameterStore, asked: Any) -> list[bytes]:
+    """Return the frames that answer a request to a store: a header as JSON, then the tensors as raw bytes."""
+    try:
+        if asked.get("what") == "version":
+            return [json.dumps({"number": asked["number"], "version": store.version}).encode()]
+        if asked.get("what") == "tag":
+            store.tag(str(asked["name"]), asked["which"])
+            return [json.dumps({"number": asked["number"]}).encode()]
+        number, (version, tensors) = asked["number"], store.get(asked["which"])
+    except (ValueError, KeyError, TypeError, AttributeError, LookupError) as error:
+        number = asked.get("number") if isinstance(asked, dict) else None
+        return [json.dumps({"number": number, "error": str(error), "version": store.version}).encode()]
+    layout = {name: [str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()}
+    parts = [t.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes() for t in tensors.values()]
+    return [json.dumps({"number": number, "version": version, "layout": layout}).encode(), *parts]
+
+
 class ZmqParameterServer:
     """Lets other machines read a store; it is polled by whoever owns the store."""
 
@@ -45,23 +62,11 @@ class ZmqParameterServer:
             count += 1
 
     def _answer(self, request: bytes) -> list[Any]:
-        asked: dict[str, Any] = {}
         try:
             asked = json.loads(request)
-            if asked.get("what") == "version":
-                return [json.dumps({"number": asked["number"], "version": self._store.version}).encode()]
-            if asked.get("what") == "tag":
-                self._store.tag(str(asked["name"]), asked["which"])
-                return [json.dumps({"number": asked["number"]}).encode()]
-            version, tensors = self._store.get(asked["which"])
-        except (ValueError, KeyError, TypeError, AttributeError, LookupError) as error:
-            number = asked.get("number") if isinstance(asked, dict) else None
-            refused = {"number": number, "error": str(error), "version": self._store.version}
-            return [json.dumps(refused).encode()]
-        layout = {name: [str(t.dtype).removeprefix("torch."), list(t.shape)] for name, t in tensors.items()}
-        header = {"number": asked["number"], "version": version, "layout": layout}
-        parts = [t.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes() for t in tensors.values()]
-        return [json.dumps(header).encode(), *parts]
+        except ValueError:
+            asked = None
+        return answer_of(self._store, asked)
 
     def close(self) -> None:
         """Stop listening."""

@@ -1,0 +1,164 @@
+"""What the environment costs beside its physics, and which library answers small batches of observations fastest.
+
+Both as CPU time in interleaved rounds on one thread, so that other work on the machine cancels out of the ratios.
+Run: python benchmarks/engine/bench_env.py [--rounds 5] [--json benchmarks/engine/env.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import onnxruntime
+import torch
+
+from lagoon.engine.policy import GaussianActorCritic
+from lagoon.imitation.config import TrainConfig
+from lagoon.imitation.env import TrackingEnv
+from lagoon.motion.robot_motion import RobotMotion
+from lagoon.robot import load_robot
+
+OBS, CRITIC, ACTIONS = 110, 160, 12
+SIZES = (1, 16, 64, 128, 256, 1024)
+
+
+def cpu(work, count: int) -> float:
+    before = time.process_time()
+    for _ in range(count):
+        work()
+    return (time.process_time() - before) / count
+
+
+def stand(frames: int = 200) -> RobotMotion:
+    robot = load_robot("go2")
+    return RobotMotion(
+        fps=50.0,
+        robot=robot.name,
+        joint_names=robot.joint_names,
+        root_pos_w=np.tile([0.0, 0.0, robot.default_root_height], (frames, 1)),
+        root_quat_w=np.tile([1.0, 0.0, 0.0, 0.0], (frames, 1)),
+        joint_pos=np.tile(robot.default_joint_pos, (frames, 1)),
+        foot_contact=np.ones((frames, 4), dtype=bool),
+    )
+
+
+def environment(rounds: int, robots: int, steps: int) -> dict[str, object]:
+    """Raw physics is timed inside the environment's own steps, so that both see the same states and contacts."""
+    env = TrackingEnv(stand(), load_robot("go2"), TrainConfig(), robots, 0)
+    env.set_progress(1.0)
+    env.reset()
+    spent = [0.0]
+    inner = env.backend.step
+
+    def timed(targets):
+        before = time.process_time()
+        result = inner(targets)
+        spent[0] += time.process_time() - before
+        return result
+
+    env.backend.step = timed
+    generator = torch.Generator().manual_seed(0)
+    shares = []
+    for _ in range(rounds):
+        spent[0], before = 0.0, time.process_time()
+        for _ in range(steps):
+            env.step(0.3 * torch.randn((robots, env.action_dim), generator=generator))
+        shares.append(spent[0] / (time.process_time() - before))
+    env.close()
+    return {"robots": robots, "target": 0.85, "physics_share": shares, "median": statistics.median(shares)}
+
+
+class Numpy:
+    """The same network by hand, its normaliser folded into the first layer's input."""
+
+    def __init__(self, policy: GaussianActorCritic) -> None:
+        normalizer = policy.normalizer["actor"]
+        self.shift, self.scale = normalizer._shift.numpy(), normalizer._scale.numpy()
+        layers = [layer for layer in policy.actor if hasattr(layer, "weight")]
+        self.layers = [(layer.weight.detach().numpy().T.copy(), layer.bias.detach().numpy()) for layer in layers]
+
+    def __call__(self, obs: np.ndarray) -> np.ndarray:
+        x = np.clip((obs - self.shift) * self.scale, -8.0, 8.0)
+        for i, (weight, bias) in enumerate(self.layers):
+            x = x @ weight + bias
+            if i < len(self.layers) - 1:
+                x = np.where(x > 0, x, np.expm1(np.minimum(x, 0)))
+        return x
+
+
+class Acting(torch.nn.Module):
+    def __init__(self, policy: GaussianActorCritic) -> None:
+        super().__init__()
+        self.policy = policy
+
+    def forward(self, obs: torch.Tensor) -> torch.Tensor:
+        return self.policy.actor(self.policy.normalizer["actor"](obs))
+
+
+def inference(rounds: int, folder: Path) -> dict[str, dict[str, float]]:
+    """Microseconds of CPU time per call, medians over rounds."""
+    policy = GaussianActorCritic({"actor": OBS, "critic": CRITIC}, ACTIONS).eval()
+    acting, by_hand = Acting(policy), Numpy(policy)
+    path = folder / "actor.onnx"
+    batch = torch.export.Dim("batch")
+    torch.onnx.export(acting, (torch.zeros(2, OBS),), path, dynamo=True, dynamic_shapes=({0: batch},), verbose=False)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    name = session.get_inputs()[0].name
+    table: dict[str, dict[str, float]] = {}
+    for size in SIZES:
+        obs = torch.randn((size, OBS))
+        array = obs.numpy()
+        ways = {
+            "torch": lambda obs=obs: acting(obs),
+            "onnxruntime": lambda array=array: session.run(None, {name: array}),
+            "numpy": lambda array=array: by_hand(array),
+        }
+        with torch.no_grad():
+            expected = acting(obs).numpy()
+            assert np.abs(session.run(None, {name: array})[0] - expected).max() < 1e-4
+            assert np.abs(by_hand(array) - expected).max() < 1e-4
+            count = max(20, 4000 // size)
+            times: dict[str, list[float]] = {way: [] for way in ways}
+            for _ in range(rounds):
+                for way, work in ways.items():
+                    times[way].append(1e6 * cpu(work, count))
+        table[str(size)] = {way: round(statistics.median(values), 1) for way, values in times.items()}
+    return table
+
+
+def amx() -> bool:
+    """Whether this processor has matrix units for bfloat16."""
+    return "amx_bf16" in Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else False
+
+
+def main() -> None:
+    import tempfile
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--robots", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--json", type=Path)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        found = {
+            "mujoco": mujoco.__version__,
+            "amx_bf16": amx(),
+            "environment": environment(asked.rounds, asked.robots, asked.steps),
+            "inference_us": inference(asked.rounds, Path(folder)),
+        }
+    print(json.dumps(found, indent=1))
+    if asked.json:
+        asked.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
