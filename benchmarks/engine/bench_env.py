@@ -103,7 +103,7 @@ class Acting(torch.nn.Module):
 def inference(rounds: int, folder: Path) -> dict[str, dict[str, float]]:
     """Microseconds of CPU time per call, medians over rounds."""
     policy = GaussianActorCritic({"actor": OBS, "critic": CRITIC}, ACTIONS).eval()
-    acting, by_hand = Acting(policy), Numpy(policy)
+    acting, by_hand = Acting(policy).eval(), Numpy(policy)
     path = folder / "actor.onnx"
     batch = torch.export.Dim("batch")
     torch.onnx.export(acting, (torch.zeros(2, OBS),), path, dynamo=True, dynamic_shapes=({0: batch},), verbose=False)

@@ -122,7 +122,7 @@ VERB = Verb(
     details=(
         "The training is started with train.topology=async train.listen=tcp://HOST:PORT. Motion and settings come from "
         "it, the robot's description from here; both machines need the same revision of lagoon. There is no password "
-        "and no encryption: listen on 127.0.0.1 and bring the port here with ssh -L 5555:127.0.0.1:5555 TRAINER, or use "
-        "a network that you trust. If the line is cut or the trainer is away, it is tried again."
+        "and no encryption: listen on 127.0.0.1 and bring the port here with ssh -L 5555:127.0.0.1:5555 TRAINER, or "
+        "use a network that you trust. If the line is cut or the trainer is away, it is tried again."
     ),
 )
