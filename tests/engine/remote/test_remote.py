@@ -22,7 +22,6 @@ from lagoon.engine.run import run
 from lagoon.engine.topology import graph_of
 from lagoon.errors import BadInputError, BadSettingError
 
-pytest.importorskip("zmq")
 SMALL = PPOConfig(
     num_envs=64,
     horizon=16,
