@@ -47,6 +47,8 @@ WITHOUT_EFFECT = (
     "train.ppo.keep_checkpoints",
     "train.ppo.tensorboard",
     "train.ppo.profile",
+    "train.ppo.graph.listen",
+    "train.ppo.graph.remote_seats",
     "evaluate.threads",
 )
 """Settings that may change without making a finished stage stale."""

@@ -231,6 +231,12 @@ def test_how_often_to_save_does_not_make_a_training_stale(skills: Path) -> None:
     assert "topology" not in untouched and "graph" not in untouched
     graph = replace(config, ppo=replace(config.ppo, topology="async"))
     assert train_stage(graph, 0).plan(skill).config["train"]["ppo"]["graph"]["max_staleness"] == 1
+    # Nor does who may join, or whether the time is recorded.
+    joined = replace(graph.ppo, profile=True, graph=replace(graph.ppo.graph, listen="tcp://127.0.0.1:5555"))
+    assert (
+        train_stage(replace(graph, ppo=joined), 0).plan(skill).fingerprint
+        == train_stage(graph, 0).plan(skill).fingerprint
+    )
     often = dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, checkpoint_seconds=1.0, tensorboard=False))
     longer = dataclasses.replace(config, ppo=dataclasses.replace(config.ppo, total_steps=7))
     plans = [train_stage(c, 0).plan(skill) for c in (config, often, longer)]
