@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from lagoon.cli.lines import stage_line
+from lagoon.cli.lines import MINUTES, stage_line
 from lagoon.cli.skill_files import report_of, survival_of
 from lagoon.imitation.config import TrainConfig
 from lagoon.skill import Skill, flat
@@ -66,6 +66,8 @@ def _aligned(skill: Skill) -> Remedy | None:
 def _longer(skill: Skill) -> Remedy | None:
     """More training with the schedules at their ends: stretching them raises the noise again and gained nothing."""
     config, default = _trained(skill), TrainConfig()
+    if minutes := config.get(MINUTES):  # Then time alone is the limit, and nothing settles.
+        return _rung(skill, "longer", "twice the time", "train", {MINUTES: 2 * minutes})
     settle = float(config.get(SETTLE, default.settle))
     if settle > default.settle:
         return None

@@ -54,6 +54,14 @@ def test_a_rung_that_was_tried_elsewhere_is_left_out(skill: Skill) -> None:
     assert remedy is not None and remedy.changes == {"train.settle": 2.0, "train.steady": 0.99, "train.give_up": 0}
 
 
+def test_longer_means_more_minutes_where_they_are_the_limit(skill: Skill) -> None:
+    config = to_plain(TrainConfig())
+    config["ppo"]["minutes"] = 5.0
+    skill.begin("train", Plan({"train": config}, 0, {}))
+    remedy = next_remedy(skill, ("slower", "aligned"))
+    assert remedy is not None and remedy.changes == {"train.ppo.minutes": 10.0}
+
+
 def test_a_damaged_report_leaves_the_rungs_that_need_none(skill: Skill) -> None:
     skill.retarget_path.write_text("no json")
     remedy = next_remedy(skill)
