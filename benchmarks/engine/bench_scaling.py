@@ -30,8 +30,8 @@ FASTER, LINK = 20.0, 1.25e9
 """Assumed, not measured: an accelerator learns 20 times as fast as a core; a link of 10 Gbit/s."""
 POINTS = [(topology, workers) for topology in ("colocated", "async", "decoupled") for workers in (1, 2)]
 STUDY: dict[str, dict[str, Any]] = {
-    "colocated, one machine": {"topology": "colocated"},
-    "colocated, 10 Gbit/s": {"topology": "colocated", "link": LINK},
+    "colocated, sums in shared memory": {"topology": "colocated"},
+    "colocated, sums over 10 Gbit/s": {"topology": "colocated", "link": LINK},
     "async": {"topology": "async"},
     "async, environment 20 times slower": {"topology": "async", "slower": 20.0},
     "async, trainer 20 times faster": {"topology": "async", "trainer_speed": FASTER},
@@ -89,7 +89,7 @@ def study(costs: Costs, actors: tuple[int, ...] = ACTORS) -> dict[str, list[dict
         for count in actors:
             system, slower = system_of(name, count)
             own = replace(costs, env=Line(costs.env.fixed * slower, costs.env.row * slower))
-            result = simulate(system, own, updates=8, warm_up=3)
+            result = simulate(system, own, updates=6, warm_up=3)
             found[name].append({"actors": count, "cause": result.cause, **asdict(result)})
         print(f"simulated: {name}", flush=True)
     return found
@@ -111,7 +111,8 @@ def tables(result: dict[str, Any]) -> str:
             f"| {expected / middle:.2f} |"
         )
     for topology in ("colocated", "async", "decoupled"):
-        pairs = zip(result["measured"][f"{topology} 1"], result["measured"][f"{topology} 2"], strict=True)
+        one, two = (result["measured"].get(f"{topology} {workers}", []) for workers in (1, 2))
+        pairs = zip(one, two, strict=True)
         ratios = [two / one for one, two in pairs]
         if ratios:
             ours = result["predicted"][f"{topology} 2"] / result["predicted"][f"{topology} 1"]
@@ -121,7 +122,8 @@ def tables(result: dict[str, Any]) -> str:
     lines += ["|" + "---|" * (len(SHOWN) + 3)]
     for name, rows in result["study"].items():
         by = {row["actors"]: row for row in rows}
-        speeds = " | ".join(f"{by[count]['samples_per_second'] / 1e3:,.0f}" for count in SHOWN)
+        thousands = [by[count]["samples_per_second"] / 1e3 for count in SHOWN]
+        speeds = " | ".join(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in thousands)
         last = rows[-1]
         lines.append(
             f"| {name} | {speeds} | {bend(rows) or 'never'} | {last['cause']} {last['busy'][last['cause']]:.0%} |"
@@ -142,27 +144,30 @@ def plot(result: dict[str, Any], path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (speed, busy) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+    figure, (speed, busy) = plt.subplots(1, 2, figsize=(12, 5.6), layout="constrained")
     colors = plt.get_cmap("tab10").colors
-    for color, (name, rows) in zip(colors, result["study"].items(), strict=False):
+    for number, (color, (name, rows)) in enumerate(zip(colors, result["study"].items(), strict=False)):
         actors = [row["actors"] for row in rows]
-        style = {"color": color, "marker": "o", "markersize": 3, "label": name}
+        # Systems with the same bottleneck lie on one another: later lines are thinner.
+        style = {"color": color, "marker": "o", "markersize": 3, "label": name, "linewidth": 3.5 - 0.4 * number}
         speed.loglog(actors, [row["samples_per_second"] for row in rows], **style)
         if "trainer" in rows[0]["busy"]:
             busy.semilogx(actors, [row["busy"]["trainer"] for row in rows], **style)
-    first = result["study"]["colocated, one machine"][0]["samples_per_second"]
-    ideal = [first * count for count in ACTORS]
-    speed.loglog(ACTORS, ideal, "k:", linewidth=1, label="ideal, from one colocated worker")
+    first = result["study"]["colocated, sums in shared memory"][0]["samples_per_second"]
+    counts = [row["actors"] for row in result["study"]["colocated, sums in shared memory"]]
+    speed.loglog(
+        counts, [first * count for count in counts], "k:", linewidth=1, label="ideal, from one colocated worker"
+    )
     points = [(int(name.split()[1]), np.median(speeds)) for name, speeds in result["measured"].items() if speeds]
     if points:
         speed.loglog(*zip(*points, strict=True), "kx", label="measured here, on 2 cores")
     speed.set(xlabel="actors (colocated: workers)", ylabel="samples/s")
     busy.set(xlabel="actors", ylabel="share of the time that the trainer works", ylim=(0, 1.05))
     for axes in (speed, busy):
-        axes.set_xticks(ACTORS, [str(count) for count in ACTORS])
+        axes.set_xticks(counts, [str(count) for count in counts])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
-    speed.legend(fontsize=7)
+    figure.legend(*speed.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -178,6 +183,7 @@ def main() -> None:
     parser.add_argument("--motion", type=Path, help="robot.npz of a skill")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--study", type=Path, help="take measurements and costs from this JSON file")
+    parser.add_argument("--actors", nargs="+", type=int, default=list(ACTORS), help=f"simulated; with {SHOWN} in it")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
@@ -192,7 +198,7 @@ def main() -> None:
     else:
         parser.error("say which motion to learn: --motion robot.npz")
     costs = load_costs(result["costs"])
-    result |= {"predicted": predict(costs, result["cores"]), "study": study(costs)}
+    result |= {"predicted": predict(costs, result["cores"]), "study": study(costs, tuple(options.actors))}
     target = options.json or options.study
     if target is not None:
         write_text(target, json.dumps(result, indent=1) + "\n")

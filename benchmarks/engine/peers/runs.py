@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -158,8 +159,10 @@ def spawn(
         "PYTHONPATH": os.pathsep.join([*paths, *filter(None, [os.environ.get("PYTHONPATH")])]),
     }
     log = folder / "log"
-    # Without this a SIGTERM would end this process and leave the child, which is in a session of its own.
-    before = signal.signal(signal.SIGTERM, _terminated)
+    # Without this a SIGTERM would end this process and leave the child, which is in a session of its own. It is only
+    # remembered, since raising an error could come between the child's birth and knowing of it.
+    asked: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
     try:
         with log.open("w") as out:
             child = subprocess.Popen(
@@ -170,7 +173,7 @@ def spawn(
                 start_new_session=True,
             )
         try:
-            status = child.wait(limit)
+            status = _wait(child, limit, asked)
         except BaseException as error:
             # The library's own processes too: they are in the child's session.
             os.killpg(child.pid, signal.SIGKILL)
@@ -183,8 +186,17 @@ def spawn(
     return status, _end(log)
 
 
-def _terminated(number: int, frame: object) -> None:
-    raise SystemExit(128 + number)
+def _wait(child: subprocess.Popen, limit: float, asked: list[int]) -> int:
+    """Return the exit status; raises SystemExit once a signal was asked for."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            return child.wait(min(0.2, limit))
+        except subprocess.TimeoutExpired:
+            if asked:
+                raise SystemExit(128 + asked[0]) from None
+            if time.monotonic() > end:
+                raise
 
 
 def _end(log: Path, lines: int = 12) -> str:
