@@ -16,11 +16,24 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 RESULTS = Path(__file__).parent / "results.json"
 COMMANDS = ("wave hello", "walk forward", "do three squats", "dance")
 CANDIDATES = (1, 8, 24)
+LONGER = (
+    "bow twice",
+    "walk forward, then wave, then bow",
+    "jump, then clap your hands",
+    "sit down, then stand up",
+    "kick, then turn right",
+    "lie down, then wave",
+)
+"""Further commands with joins, beside those of composite_scores."""
 PROBE = """
 import json, resource, sys, time
 from lagoon.text2motion.config import GenerateConfig
@@ -42,6 +55,14 @@ print(json.dumps({"first_s": cold, "wall_s": sorted(wall), "cpu_s": sorted(cpu),
 """
 
 
+def revision() -> str:
+    """What is measured, as git names it."""
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], capture_output=True, text=True, cwd=RESULTS.parent
+    )
+    return told.stdout.strip() or "unknown"
+
+
 def probe(candidates: int, model: str) -> dict:
     """Seconds per command and peak memory of a fresh process with one thread."""
     settings = json.dumps([COMMANDS, candidates, model])
@@ -61,54 +82,62 @@ def probe(candidates: int, model: str) -> dict:
     }
 
 
-def joins(model: str, seeds: int) -> dict:
-    """How smooth the joins of commands of several steps are, beside the motions that they join.
+@contextmanager
+def joins_recorded() -> Iterator[list[dict]]:
+    """Write down how smooth every join is that is made meanwhile.
 
-    Speed is the largest of any joint [m/s], a jump the largest change of a joint's velocity from frame to frame [m/s];
-    both around a join as a share of the larger 99th percentile of the two motions.
+    Speed is the largest of any joint, a jump the largest change of a joint's velocity from frame to frame, both over
+    every difference that a frame of the blend takes part in, as a share of the 99th percentile of the fastest joint's
+    over all frames of the two motions that are joined.
     """
-    import numpy as np
+    from lagoon.text2motion import dataset, joining
+    from lagoon.text2motion.config import FPS
 
-    from lagoon.text2motion import composite_scores, joining
-    from lagoon.text2motion.config import FPS, GenerateConfig
-    from lagoon.text2motion.generate import generate
-
-    found: dict[str, list[float]] = {"speed": [], "jump": []}
+    found: list[dict] = []
     join = joining.join
 
-    def measured(first: np.ndarray, second: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        whole = join(first, second, lengths)
-        around = slice(len(first) - 2, len(whole) - len(second) + max(joining.BLENDS) + 2)
-        for order, name in ((1, "speed"), (2, "jump")):
-            change = lambda pos, n=order: np.linalg.norm(np.diff(pos, n, axis=0), axis=-1).max(axis=1) * FPS  # noqa: E731
-            usual = max(np.percentile(change(part), 99) for part in (first, second))
-            found[name].append(float(change(whole)[around].max() / usual))
-        return whole
+    def recorded(first: np.ndarray, second: np.ndarray, lengths: np.ndarray) -> joining.Joined:
+        made = join(first, second, lengths)
+        around = made.joint_pos_w[max(made.start - 2, 0) : made.stop + 2]
+        found.append(
+            {
+                "speed": made.speed,
+                "jump": made.jump,
+                "seconds": (made.stop - made.start) / FPS,
+                "slide": dataset.slide(around),
+            }
+        )
+        return made
 
-    joining.join = measured
+    joining.join = recorded
     try:
-        for composite in composite_scores.COMPOSITES:
-            for seed in range(seeds):
-                generate(composite.command, GenerateConfig(model=model), seed)
+        yield found
     finally:
         joining.join = join
-    shares = {name: np.array(values) for name, values in found.items()}
-    return {"joins": len(found["speed"])} | {
-        name: {
+
+
+def joins(found: list[dict], commands: int) -> dict:
+    """What became of all joins."""
+    result: dict = {"joins": len(found), "commands": commands}
+    for name in ("speed", "jump"):
+        values = np.array([row[name] for row in found])
+        result[name] = {
             "median": round(float(np.median(values)), 3),
             "largest": round(float(values.max()), 3),
-            "within": round(float((values <= 1.0 + 1e-6).mean()), 3),
+            "within": round(float((values <= 1.0).mean()), 3),
         }
-        for name, values in shares.items()
-    }
+    result["seconds"] = [round(float(np.percentile([row["seconds"] for row in found], p)), 2) for p in (50, 100)]
+    result["slide"] = round(float(np.mean([row["slide"] for row in found])), 3)
+    return result
 
 
 def join_lines(found: dict) -> list[str]:
     """The joins in one table."""
     lines = [
-        f"{found['joins']} joins, as a share of the 99th percentile of the two motions that are joined:",
+        f"{found['joins']} joins of {found['commands']} commands; a join lasts {found['seconds'][0]:g} s in the "
+        f"median and {found['seconds'][1]:g} s at most, feet slide in it at {found['slide']:.3f} m/s on average:",
         "",
-        "| around a join | median | largest | within the 99th percentile |",
+        "| in a join, as a share of the 99th percentile of the two motions | median | largest | within |",
         "|---|---|---|---|",
     ]
     names = {"speed": "largest speed of a joint", "jump": "largest change of a joint's velocity per frame"}
@@ -155,15 +184,25 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="print the table of results.json, measure nothing")
     options = parser.parse_args()
     if not options.table:
+        from lagoon.text2motion.config import GenerateConfig
         from lagoon.text2motion.evaluate import EvaluateConfig, evaluate
 
         config = EvaluateConfig(options.model, options.seeds, data=options.data, commands=options.commands)
         report = lambda fraction, message="": print(f"{fraction:4.0%} {message}", file=sys.stderr)  # noqa: E731
+        from lagoon.text2motion.composite_scores import COMPOSITES
+        from lagoon.text2motion.generate import generate
+
+        with joins_recorded() as found:
+            evaluation = evaluate(config, report)
+            for command in LONGER:
+                for seed in range(2):
+                    generate(command, GenerateConfig(model=options.model), seed)
         result = {
+            "revision": revision(),
             "machine": {"processor": platform.machine(), "cores": os.cpu_count(), "python": platform.python_version()},
             "cost": [probe(count, options.model) for count in CANDIDATES],
-            "joins": joins(options.model, 2),
-            "evaluation": evaluate(config, report),
+            "joins": joins(found, len(LONGER) + sum(not c.at_once for c in COMPOSITES)),
+            "evaluation": evaluation,
         }
         RESULTS.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print("\n".join(table(json.loads(RESULTS.read_text(encoding="utf-8")))))

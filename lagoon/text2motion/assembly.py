@@ -95,8 +95,8 @@ class Assembler:
                 continue
             if whole[-1, 0, 2] < LOW and piece[0, 0, 2] > HIGH:
                 rise = "get up from the floor" if whole[-1, 0, 2] < LYING else "stand up"
-                whole = joining.join(whole, self._plain(rise).joint_pos_w, self.model.bone_lengths)
-            whole = joining.join(whole, piece, self.model.bone_lengths)
+                whole = joining.join(whole, self._plain(rise).joint_pos_w, self.model.bone_lengths).joint_pos_w
+            whole = joining.join(whole, piece, self.model.bone_lengths).joint_pos_w
         assert whole is not None, "a plan has at least one step"
         words = " > ".join(
             f"{step.words} (while: {step.meanwhile.words})" if step.meanwhile else step.words for step in plan.steps
@@ -153,7 +153,8 @@ class Assembler:
         once = self._on_side(self._plain(nearest.verb, share), step)
         whole, count = once.joint_pos_w, 1
         while count < step.count and len(whole) + len(once.joint_pos_w) <= LONGEST * FPS:
-            whole, count = joining.join(whole, once.joint_pos_w, self.model.bone_lengths), count + 1
+            whole = joining.join(whole, once.joint_pos_w, self.model.bone_lengths).joint_pos_w
+            count += 1
         return replace(once, joint_pos_w=whole, count=count)
 
     def _edited(self, best: Candidate, cycle: tuple[str, float], count: int) -> Candidate:
@@ -194,7 +195,7 @@ class Assembler:
         self.made += 1
         takes, gain = sample(self.model, asked.encoding, min(seconds, LONGEST), self.config, seed)
         scored = selection.score(takes, gain, asked, self.model.matcher, self.config.match_weight)
-        ordered = selection.choose(scored, self.request.appraise, self.config.appraised)
+        ordered = selection.choose(scored, self.request.appraise, self.config.appraised, self.config.variety, seed)
         self.request.keep(words, ordered)
         return ordered[0]
 

@@ -156,6 +156,28 @@ def cycle_signal(joint_pos_w: Array, kind: str) -> Array:
     raise AssertionError(f"unknown cycle kind {kind}")
 
 
+def sweeps(joint_pos_w: Array, least: float) -> int:
+    """How often a raised hand goes from side to side and back, each time by ``least`` [m] or more.
+
+    A swing counts if it is seen from turning point to turning point: a hand that comes up on the outside, goes in
+    once and sinks again has waved once, however often it was outside.
+    """
+    from scipy.signal import find_peaks
+
+    signal = cycle_signal(joint_pos_w, "hand_out")
+    wrist, shoulder = (
+        joint_pos_w[:, [JOINT_NAMES.index(f"{side}_{name}") for side in ("left", "right")], 2]
+        for name in ("wrist", "shoulder")
+    )
+    side = wrist.max(axis=0).argmax()
+    raised = np.flatnonzero(wrist[:, side] > shoulder[:, side])
+    if not len(raised):
+        return 0
+    swing = np.interp(np.arange(len(signal)), raised, signal[raised])
+    turns = sum(len(find_peaks(sign * swing, prominence=least)[0]) for sign in (1.0, -1.0))
+    return (turns + 1) // 2
+
+
 def peaks(signal: Array, least: float) -> NDArray[np.int64]:
     """Frames of the local maxima that stand out by at least ``least``."""
     from scipy.signal import find_peaks

@@ -84,6 +84,9 @@ class GenerateConfig:
     """Motions sampled for each step of a command; the best one is returned, and all their scores are kept."""
     appraised: int = 3
     """How many of them, the best by words and plausibility, are also tried on the robot; 0 leaves the robot out."""
+    variety: float = 1.0
+    """How much worse than the best a motion may score to be taken for the sake of variety where the robot is not asked,
+    in units of which one is just acceptable; 0 always takes the best. Where the robot is asked, it decides."""
     match_weight: float = 2.0
     """Score [plausibility units per nat per token] for how much the words raise a candidate's probability."""
     force: bool = False
@@ -111,6 +114,7 @@ class GenerateConfig:
         _require(0.0 < self.top_p <= 1.0, owner, "top_p", self.top_p, "above 0 and at most 1")
         _require(1 <= self.candidates <= 64, owner, "candidates", self.candidates, "1 to 64")
         _require(0 <= self.appraised <= 64, owner, "appraised", self.appraised, "0 to 64")
+        _require(self.variety >= 0.0, owner, "variety", self.variety, "0 or more")
         _require(self.match_weight >= 0.0, owner, "match_weight", self.match_weight, "0 or more")
         _require(-1.0 <= self.threshold <= 1.0, owner, "threshold", self.threshold, "-1 to 1")
 

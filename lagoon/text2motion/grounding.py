@@ -194,7 +194,7 @@ def _pinned(
         offsets.append(offset)
     thigh, shin = lengths[LEGS[0][1] - 1], lengths[LEGS[0][2] - 1]
     targets = [pos[:, leg[2]] + offset for leg, offset in zip(LEGS, offsets, strict=True)]
-    out = _within_reach(pos, targets, contact, MOST_STRETCH * (thigh + shin))
+    out = within_reach(pos, targets, contact, MOST_STRETCH * (thigh + shin))
     for side, (hip, knee, ankle, foot) in enumerate(LEGS):
         toe = pos[:, foot] - pos[:, ankle]
         if contact[:, side].all():
@@ -214,7 +214,7 @@ def _inside(known: NDArray[np.bool_]) -> Array:
     return np.full(len(known), 9.0) if known.all() else np.asarray(distance_transform_edt(known))
 
 
-def _within_reach(pos: Array, targets: list[Array], contact: NDArray[np.bool_], length: float) -> Array:
+def within_reach(pos: Array, targets: list[Array], contact: NDArray[np.bool_], length: float) -> Array:
     """Lower everything but the feet where a standing foot's target is farther from its hip than the leg is long."""
     drop = np.zeros(len(pos))
     for side, (hip, _, _, _) in enumerate(LEGS):

@@ -95,7 +95,8 @@ def nearest_caption(find: Speaker) -> System:
     """The retrieved clip, cut to the duration or held at its end."""
 
     def make(clip: Clip, seed: int) -> Array:
-        found = find(clip.captions[0], seed)
+        # Clips with one caption draw apart, as the generator does.
+        found = find(clip.captions[0], int(np.random.default_rng((seed, *clip.id.encode())).integers(2**31)))
         frames = len(clip.joint_pos_w)
         return found[:frames] if len(found) >= frames else augment.hold(found, 0, frames - len(found))
 
@@ -187,7 +188,7 @@ class _Ruler:
             "fid": scores.frechet(vectors, self.real),
             **{f"r_precision_{top}": share for top, share in found.items()},
             "matching_score": scores.matching_score(vectors, self.texts),
-            "diversity": scores.diversity(vectors, seed),
+            "diversity": scores.diversity(vectors),
             "foot_slide_m_per_s": float(np.mean([plausibility.measure(m).foot_slide for m in motions])),
             "predicates": float(np.mean(answers)) if answers else float("nan"),
             "nearest_training_clip_m": float(np.median([known.nearest(m)[1] for m in motions])),

@@ -75,6 +75,8 @@ class Candidate:
     """How much the words raise its log-probability [nat per token]."""
     count: int | None = None
     """Repetitions seen; None where they cannot be told."""
+    vector: Array | None = None
+    """(D,) where it lies in the space of the network that compares words and motion; None without one."""
 
     @property
     def cost(self) -> float:
@@ -99,6 +101,8 @@ class Candidate:
 
 def repetitions(joint_pos_w: Array, cycle: tuple[str, float]) -> int:
     """How often a motion (T, 22, 3) does what ``cycle`` says peaks once per repetition."""
+    if cycle[0] == "hand_out":
+        return augment.sweeps(joint_pos_w, cycle[1])
     return len(augment.peaks(augment.cycle_signal(joint_pos_w, cycle[0]), cycle[1]))
 
 
@@ -115,9 +119,10 @@ def score(
         weight: cost of a likelihood gain that is one lower.
     """
     cosines: list[float | None] = [None] * len(takes)
+    vectors: list[Array | None] = [None] * len(takes)
     if matcher is not None:
-        vectors = matcher.embed_motions([take.joint_pos_w for take in takes])
-        cosines = (vectors @ matcher.embed_texts([asked.encoding])[0]).tolist()
+        embedded = matcher.embed_motions([take.joint_pos_w for take in takes])
+        cosines, vectors = (embedded @ matcher.embed_texts([asked.encoding])[0]).tolist(), list(embedded)
     found, ends = [], _ends(takes, asked.rest)
     # Whether it is a gesture is told by the words, or by the candidates themselves: most then begin and end standing.
     is_gesture = asked.rest is not None and (asked.gesture or bool(np.median(ends) < NEAR_REST))
@@ -137,7 +142,7 @@ def score(
             costs["words"] = WORDS_COST * (1.0 - cosine)
         if counted is not None and asked.count is not None:
             costs["repetitions"] = COUNT_COST * abs(counted - asked.count)
-        found.append(Candidate(number, pos, take.planted, costs, cosine, float(gain), counted))
+        found.append(Candidate(number, pos, take.planted, costs, cosine, float(gain), counted, vectors[number]))
     return found
 
 
@@ -149,22 +154,46 @@ def _ends(takes: Sequence[Grounded], rest: Array | None) -> Array:
     return np.array([max(augment.rest_distances(pose, rest).max() for pose in ends) for ends in both])
 
 
-def choose(candidates: Sequence[Candidate], appraise: Appraise | None, appraised: int) -> list[Candidate]:
-    """Order candidates, best first.
+def choose(
+    candidates: Sequence[Candidate],
+    appraise: Appraise | None,
+    appraised: int,
+    variety: float = 0.0,
+    seed: int = 0,
+) -> list[Candidate]:
+    """Order candidates: the chosen one, then the others, best first.
 
     The function that knows the robot is slow, so it is asked about the few that are best without it; their number
-    is fixed, so that the same seed gives the same motion on a slow machine.
+    is fixed, so that the same seed gives the same motion on a slow machine. Its answer decides. Where the robot is
+    not asked, several motions are about as good; the best of them is much the same for every seed, so that each
+    seed then takes the one that is farthest in a direction of its own.
 
     Args:
         candidates: scored ones.
         appraise: cost of a motion on the robot; None leaves the robot out.
         appraised: how many it is asked about.
+        variety: cost above the least up to which a motion may be taken where the robot is not asked.
+        seed: seed of that direction.
     """
     order = sorted(candidates, key=lambda c: (c.cost, c.number))
     if appraise is None or appraised < 1:
-        return order
+        return _varied(order, variety, seed)
     asked = [
         replace(c, costs={**c.costs, "robot": ROBOT_COST * float(np.log1p(max(0.0, appraise(c.joint_pos_w))))})
         for c in order[:appraised]
     ]
     return sorted(asked, key=lambda c: (c.cost, c.number)) + order[appraised:]
+
+
+def _varied(order: list[Candidate], variety: float, seed: int) -> list[Candidate]:
+    """The order with one of those that are about as good as the best put first."""
+    good = [c for c in order if c.cost <= order[0].cost + variety]
+    if variety <= 0.0 or len(good) < 2:
+        return order
+    rng = np.random.default_rng((seed, 23))
+    vectors = [c.vector for c in good if c.vector is not None]
+    if len(vectors) == len(good):
+        chosen = int((np.stack(vectors) @ rng.normal(size=len(vectors[0]))).argmax())
+    else:
+        chosen = int(rng.integers(len(good)))
+    return [good[chosen], *(c for c in order if c is not good[chosen])]

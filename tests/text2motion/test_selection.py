@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lagoon.text2motion import plausibility, selection
+from lagoon.motion.skeleton import JOINT_NAMES
+from lagoon.text2motion import augment, plausibility, selection
 from lagoon.text2motion.grounding import Grounded
 from lagoon.text2motion.selection import Asked, Candidate
 from lagoon.text2motion.text_encoder import Encoding
@@ -68,3 +69,43 @@ def test_a_gesture_that_begins_in_the_middle_is_the_odd_one_out(people, stand):
     told = Asked(NOTHING, plausibility.activity(waving), rest=stand, gesture=True)
     found = selection.score([takes[1], takes[1], takes[0]], [0.0] * 3, told, None, 2.0)
     assert found[0].costs["ends"] > found[2].costs["ends"] + 0.5
+
+
+def rows_of(costs: list[float], spread: bool = True) -> list[Candidate]:
+    rng = np.random.default_rng(4)
+    vectors = [rng.normal(size=8) if spread else None for _ in costs]
+    still = np.zeros((5, 22, 3))
+    return [Candidate(i, still, True, {"plausibility": c}, vector=vectors[i]) for i, c in enumerate(costs)]
+
+
+@pytest.mark.parametrize("spread", [True, False])
+def test_seeds_differ_among_what_is_about_as_good(spread):
+    rows = rows_of([2.0, 1.2, 1.0, 1.9, 5.0], spread)
+    orders = [selection.choose(rows, None, 3, variety=1.0, seed=seed) for seed in range(40)]
+    assert {order[0].number for order in orders} == {0, 1, 2, 3}
+    assert all([c.cost for c in order[1:]] == sorted(c.cost for c in order[1:]) for order in orders)
+    assert [c.number for c in selection.choose(rows, None, 3, variety=1.0, seed=7)] == [c.number for c in orders[7]]
+    assert {selection.choose(rows, None, 3, variety=0.5, seed=seed)[0].number for seed in range(40)} == {1, 2}
+    assert selection.choose(rows, None, 3)[0].number == 2, "no variety: the best"
+
+
+def test_where_the_robot_is_asked_it_decides():
+    rows = rows_of([2.0, 1.2, 1.0, 1.9])
+    best = {selection.choose(rows, lambda pos: 0.0, 2, variety=3.0, seed=seed)[0].number for seed in range(20)}
+    assert best == {2}
+
+
+def test_a_wave_is_a_swing_out_and_back(people, stand):
+    # The arm is up for three fifths of the time, in which so many of its swings are whole.
+    seen = [selection.repetitions(people["waving"](90, cycles), ("hand_out", 0.08)) for cycles in (1, 2, 3, 4, 5)]
+    assert seen == [1, 2, 2, 3, 3]
+    # An arm that comes up on the outside, goes in, out, and sinks was outside twice, and has waved once.
+    pos = np.repeat(stand[None], 60, axis=0)
+    angle = np.radians(60.0) * np.cos(2 * np.pi * np.linspace(0.0, 1.0, 60))
+    shoulder, elbow, wrist = (JOINT_NAMES.index(f"right_{name}") for name in ("shoulder", "elbow", "wrist"))
+    pos[:, elbow] = pos[:, shoulder] + [0.0, -0.25, 0.05]
+    pos[:, wrist] = pos[:, elbow] + 0.25 * np.stack([0.0 * angle, -np.sin(angle), np.cos(angle)], axis=-1)
+    pos[[0, -1], wrist, 2] = 0.5
+    assert len(augment.peaks(augment.cycle_signal(pos, "hand_out"), 0.08)) == 2
+    assert selection.repetitions(pos, ("hand_out", 0.08)) == 1
+    assert selection.repetitions(stand[None].repeat(30, axis=0), ("hand_out", 0.08)) == 0
