@@ -57,7 +57,7 @@ def kept(first: Array, second: Array, blend: Array, inserted: int, lengths: Arra
     steps = [side for side in (0, 1) if both[side] and np.linalg.norm(gap[side, :2]) > CARRY]
     targets = [np.array(out[:, ankle]) for ankle in ANKLES]
     held = np.zeros((len(out), 2), bool)
-    for side in np.flatnonzero(both):
+    for side in np.flatnonzero(both).tolist():
         own = targets[side]
         lasts = _contact(second, side)
         end = inserted + lasts
@@ -77,7 +77,7 @@ def kept(first: Array, second: Array, blend: Array, inserted: int, lengths: Arra
             last = min(len(out), end + swing)
         held[:last, side] = True
     out = within_reach(out, targets, held, MOST_STRETCH * (thigh + shin))
-    for side in np.flatnonzero(both):
+    for side in np.flatnonzero(both).tolist():
         hip, knee, ankle, foot = LEGS[side]
         some = held[:, side]
         toe = out[some, foot] - out[some, ankle]

@@ -21,12 +21,12 @@ from lagoon.text2motion.inertia import go_on, led_in
 Array = NDArray[np.float64]
 WAYS = (
     *((0, blend) for blend in (4, 6, 9, 13, 18)),
-    *((put, put) for put in (8, 12, 16, 20, 26, 34, 44, 58, 76, 100, 130)),
+    *((put, put) for put in (8, 12, 16, 20, 26, 34, 44, 58, 76, 100, 130, 180)),
 )
 """Frames that are put in between two motions, and over which the first one fades; the first way that is smooth enough
 is taken. What is put in comes up to the speed with which the second motion begins."""
-SLOWEST = 0.03
-"""Way of a joint per frame [m] that is always smooth enough: 0.6 m/s."""
+SLOWEST = 0.02
+"""Way of a joint per frame [m] that is always smooth enough: 0.4 m/s."""
 GENTLEST = 0.004
 """Change of that way from one frame to the next [m] that is always smooth enough."""
 

