@@ -88,7 +88,7 @@ def led_in(motion: Array, frames: int, lengths: Array) -> Array:
     )
 
 
-def go_on(first: Array, second: Array, frames: int, lengths: Array) -> Array:
+def go_on(first: Array, second: Array, frames: int, lengths: Array, most: float = np.inf) -> Array:
     """The second motion as it goes on from the first, with what differs fading out over so many frames.
 
     Args:
@@ -96,6 +96,7 @@ def go_on(first: Array, second: Array, frames: int, lengths: Array) -> Array:
         second: (U, 22, 3) [m], in the place where it shall go on, U at least 2.
         frames: frames over which pose and velocity of the first fade.
         lengths: (21,) bone lengths [m].
+        most: way per frame [m] of the fastest joint up to which the first motion's velocity is carried over.
 
     Returns:
         (U, 22, 3) [m]: its first frame follows the last one of the first motion.
@@ -103,6 +104,8 @@ def go_on(first: Array, second: Array, frames: int, lengths: Array) -> Array:
     count = min(frames, len(second))
     ahead, behind = directions(first[-2:]), directions(second[:2])
     step, swing = first[-1, 0] - first[-2, 0], arcs(ahead[0], ahead[1])
+    fastest = float(np.linalg.norm(first[-1] - first[-2], axis=-1).max())
+    step, swing = step * min(1.0, most / max(fastest, 1e-9)), swing * min(1.0, most / max(fastest, 1e-9))
     own_step, own_swing = second[1, 0] - second[0, 0], arcs(behind[0], behind[1])
     gap, drift = first[-1, 0] + step - second[0, 0], step - own_step
     turn = arcs(behind[0], turned(ahead[1], swing))

@@ -21,14 +21,17 @@ from lagoon.text2motion.inertia import go_on, led_in
 Array = NDArray[np.float64]
 WAYS = (
     *((0, blend) for blend in (4, 6, 9, 13, 18)),
-    *((put, put) for put in (8, 12, 16, 20, 26, 34, 44, 58, 76, 100, 130, 180)),
+    *((put, put) for put in (8, 12, 16, 20, 26, 34, 44, 58, 76, 100, 130, 180, 250)),
 )
 """Frames that are put in between two motions, and over which the first one fades; the first way that is smooth enough
 is taken. What is put in comes up to the speed with which the second motion begins."""
-SLOWEST = 0.02
-"""Way of a joint per frame [m] that is always smooth enough: 0.4 m/s."""
+SLOWEST = 0.01
+"""Way of a joint per frame [m] that is always smooth enough: 0.2 m/s."""
 GENTLEST = 0.004
 """Change of that way from one frame to the next [m] that is always smooth enough."""
+
+CARRIED = 0.99
+"""Share of that percentile up to which the velocity of the first motion goes on; it may end in its fastest."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def _joined(
     first: Array, moved: Array, inserted: int, blend: int, lengths: Array, usual: tuple[float, float]
 ) -> Joined:
     """One way to join, and how smooth it is."""
-    follows = go_on(first, led_in(moved, inserted, lengths), blend, lengths)
+    follows = go_on(first, led_in(moved, inserted, lengths), blend, lengths, CARRIED * usual[0])
     follows = footing.kept(first, moved, follows, inserted, lengths)
     whole = lift(np.concatenate([first, follows]))
     start, stop = len(first), len(first) + min(blend, len(follows))
