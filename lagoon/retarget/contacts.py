@@ -24,6 +24,8 @@ SIDES = ("left", "right")
 STRETCHED = 0.85
 """An arm at rest stands, on four legs: its wrist lies this share of its length below the shoulder, or further down the
 spine. The second counts while the feet stay, as in a bow whose arms stay at the sides."""
+PIVOT = 0.08
+"""A robot's foot that would move less than this within one contact turns on its place [m]."""
 SHUFFLE = 0.08
 """Feet that stay within this distance [m] of their mean place are planted."""
 
@@ -79,6 +81,11 @@ def detect(body: Body, robot: RobotSpec, supports: Supports, config: RetargetCon
     if planted and morphology.rears_up:
         # Hands near the floor while both feet stand are a deep bend; the robot bends less and needs no hands.
         touch[:, others] = slow[:, others] = False
+    if not planted:
+        # A low foot that moves beside one that rests is on its way; alone it carries all the same, as in a pivot.
+        touch &= slow | ~slow.any(axis=1, keepdims=True)
+        touch = median_filter(touch, size=(5, 1), mode="nearest")
+        slow &= touch
     hands_carry = bool(touch[:, front].any())
     lowest = heights.min(axis=1)
     lowest = np.where(touch.any(axis=1), 0.0, lowest)
@@ -103,11 +110,21 @@ def nearest_on(mask: Mask) -> NDArray[np.int64]:
     return on[closer]
 
 
-def pin(path: Array, slow: Mask) -> Array:
-    """Hold each slow stretch of a (T, 2) path at its mean place; other frames follow the path."""
+def pin(path: Array, touch: Mask, slow: Mask) -> Array:
+    """Hold each contact of a (T, 2) path at one place, the mean of its slow frames.
+
+    A contact that moves farther than PIVOT slides: only its slow stretches are held, each at its own mean place. Frames
+    without contact follow the path.
+    """
     pinned = path.copy()
-    for start, stop in stretches(slow):
-        pinned[start:stop] = path[start:stop].mean(axis=0)
+    for start, stop in stretches(touch):
+        inside, rests = path[start:stop], slow[start:stop]
+        place = inside[rests].mean(axis=0) if rests.any() else inside.mean(axis=0)
+        if np.linalg.norm(inside - place, axis=1).max() < PIVOT:
+            pinned[start:stop] = place
+            continue
+        for a, b in stretches(rests):
+            pinned[start + a : start + b] = inside[a:b].mean(axis=0)
     return pinned
 
 

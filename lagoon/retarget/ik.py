@@ -37,6 +37,8 @@ AT_LIMIT = 0.005
 """A joint nearer than this to the end of its range is at it [rad]."""
 FREEING = 60
 """Most quadratic programmes that free a leg."""
+HELD_SIGMA = 1.0
+"""Smoothing after the feet were brought back to their places [control periods]; more would make them slide again."""
 REGULARISER_SIGMA = 3.0
 """Smoothing of the previous pass before it pulls [control periods]."""
 
@@ -57,7 +59,9 @@ class WholeBodyIK:
         self._program.previous = None
         return self._frame(targets, 0, start, targets.support[0], targets.rest[0], float(targets.pull[0]), iterations)
 
-    def solve(self, targets: Targets, start: Array, sigma: float, progress: Progress = silent) -> Array:
+    def solve(
+        self, targets: Targets, start: Array, sigma: float, progress: Progress = silent, hold: bool = False
+    ) -> Array:
         """Solve every frame, in several passes.
 
         Args:
@@ -65,6 +69,8 @@ class WholeBodyIK:
             start: (nq,) configuration of frame 0.
             sigma: standard deviation of the last smoothing [control periods].
             progress: told the share done.
+            hold: bring the feet that carry back to their places after it; needed where feet step, as smoothing over
+                time lets them start early and arrive late.
 
         Returns:
             (T, nq) configurations.
@@ -83,7 +89,23 @@ class WholeBodyIK:
                 error, height = self._pressure_error(qpos, targets)
                 shift -= config.balance_gain * com_for_pressure(error, height, self.fps)
             progress((turn + 1) / config.passes, f"inverse kinematics, pass {turn + 1} of {config.passes}")
-        return smooth(qpos, sigma)
+        qpos = smooth(qpos, sigma)
+        return smooth(self._held(targets, qpos, start), HELD_SIGMA) if hold else qpos
+
+    def _held(self, targets: Targets, path: Array, start: Array) -> Array:
+        """Solve once more for the smoothed path (T, nq), so that the feet that carry are where they were again.
+
+        The base is wanted where smoothing brought it, and the limbs in the air in the shape that it gave them.
+        """
+        points = [self.kin.points_b(row) for row in path]
+        wanted = targets.with_(
+            base_quat=path[:, 3:7],
+            base_height=path[:, 2],
+            foot_b=np.array([feet for feet, _ in points]),
+            knee_b=np.array([knees for _, knees in points]),
+        )
+        com = np.array([self.kin.com(row)[:2] for row in path])
+        return self._pass(wanted, path, com, path, start)
 
     def _pass(self, targets: Targets, previous: Array, com: Array, guide: Array | None, start: Array) -> Array:
         config, joints = self.config, self.kin.address.joint_qpos

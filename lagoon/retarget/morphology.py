@@ -33,6 +33,8 @@ STRAIGHT = 0.6
 """Arms that carry hold the shoulders higher than this share of their length; in a roll the shoulders touch."""
 SHORTEST = 0.2
 """A change of the support that lasts less than this [s] is none."""
+ODD_STRETCH = 0.5
+"""A stretch that the map does not fit is told from this length on [s]."""
 PLANTED = 0.1
 """Ankles that travel less than this in the ground plane [m] stay."""
 
@@ -153,7 +155,21 @@ def choose_supports(body: Body, wish: str, hand_height: float, text: str = "") -
         f"{name}: the person is up on their feet for {float(up.mean()):.0%} of the clip, "
         f"{where.get((bool(up[0]), bool(up[-1])), 'at neither end')} (upright from {SHARE:.0%} with both ends)"
     )
-    return Supports((MORPHOLOGIES[name],), (0,), reason)
+    return Supports((MORPHOLOGIES[name],), (0,), reason + _told_of_the_rest(up if able else ~up, name, body.fps))
+
+
+def _told_of_the_rest(fits: NDArray[np.bool_], name: str, fps: float) -> str:
+    """In words, that one map serves the whole clip, if there is a stretch which it does not fit; else nothing."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], ~fits, [False]]).astype(int)))
+    long = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= ODD_STRETCH * fps]
+    if not long:
+        return ""
+    when = ", ".join(f"{a / fps:.1f} to {b / fps:.1f} s" for a, b in long)
+    does = "is down" if name == "upright" else "is up"
+    return (
+        f"; the map does not change within a clip: from {when} the person {does} and the robot stays {name}. "
+        "Cut the clip there to have each part in its own map"
+    )
 
 
 def _in_turn(body: Body, inverted: NDArray[np.bool_]) -> Supports:

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 QUARTER_TURN = np.array([np.sqrt(0.5), 0.0, -np.sqrt(0.5), 0.0])
 """wxyz, -90 degrees about y: lays a base's +X along the spine and its belly forward."""
-FOOT_LANDING = 6
+FOOT_LANDING = 10
 """Frames over which a foot is led to its place; the person's foot is on its way there anyway."""
 ARM_LANDING = 15
 """The same for a lowered arm that becomes a front leg, which must come from further."""
@@ -201,7 +201,7 @@ def _place_feet(
     stand = kin.feet(kin.stand())
     placed = feet.copy()
     for k in range(feet.shape[1]):
-        placed[:, k, :2] = pin(feet[:, k, :2], slow[:, k])
+        placed[:, k, :2] = pin(feet[:, k, :2], touch[:, k], slow[:, k])
     # The person starts where the robot stands: the feet that carry share their middle.
     placed[:, :, :2] += (stand[anchors, :2] - placed[0, anchors, :2]).mean(axis=0)
     if contacts.planted:

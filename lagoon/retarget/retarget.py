@@ -23,14 +23,14 @@ from lagoon.retarget.contacts import detect
 from lagoon.retarget.demands import carried_by_the_body
 from lagoon.retarget.fix import Changes, find
 from lagoon.retarget.ground import keep_above, settle_on_floor, stand_exactly, touching
-from lagoon.retarget.ik import WholeBodyIK
+from lagoon.retarget.ik import WholeBodyIK, smooth
 from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.lead import Timeline, add_lead
 from lagoon.retarget.morphology import Supports, choose_supports
 from lagoon.retarget.motion import motion_targets
 from lagoon.retarget.quality import RetargetReport, measure
 from lagoon.retarget.soften import soften
-from lagoon.retarget.verdict import GRADES, TRACKABLE
+from lagoon.retarget.verdict import GRADES, NOT_TRACKABLE, TRACKABLE
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
@@ -41,6 +41,8 @@ HELPED_BY_TIME = ("torque", "pressure", "friction", "speed")
 """What may become easier with more time; a flight does not."""
 TOUCH_ROUNDS = 2
 """Times the clip is solved again with the shapes that touched kept apart."""
+SOFTER = 1.7
+"""Smoothing of a clip that steps and is not trackable without it [control periods]."""
 BALANCED = 0.012
 """Greatest distance of the pressure point from the feet [m] with which a robot on two feet is not likely to fall;
 touching less is not worth more than that."""
@@ -122,7 +124,9 @@ def _at_speed(
     off_feet = np.zeros(len(timeline.targets.contact), bool)
     off_feet[start : start + body.num_frames] = carried_by_the_body(body)
 
-    return solve_timeline(timeline, ik, supports, smoothing, off_feet, speed, config, progress)
+    return solve_timeline(
+        timeline, ik, supports, smoothing, off_feet, speed, config, progress, hold=not contacts.planted
+    )
 
 
 def solve_timeline(
@@ -134,6 +138,7 @@ def solve_timeline(
     speed: float,
     config: RetargetConfig,
     progress: Progress,
+    hold: bool = False,
 ) -> tuple[RobotMotion, RetargetReport]:
     """Find the joints for a whole skill and measure it; again with the shapes that touch kept apart.
 
@@ -146,11 +151,11 @@ def solve_timeline(
         speed: share of the clip's speed, for the report.
         config: whether shapes are kept apart.
         progress: told the share done.
+        hold: bring feet that step back to their places after the smoothing.
     """
     kin, robot, fps = ik.kin, ik.kin.robot, ik.fps
 
-    def solve() -> tuple[RobotMotion, RetargetReport, Array]:
-        solved = ik.solve(timeline.targets, timeline.first, smoothing, progress)
+    def finished(solved: Array) -> tuple[RobotMotion, RetargetReport]:
         qpos = settle_on_floor(kin, solved, timeline.targets.contact, max(smoothing, 2.0))
         qpos = keep_above(kin, stand_exactly(qpos, timeline.first, timeline.last, timeline.hold, fps))
         motion = RobotMotion(
@@ -165,6 +170,17 @@ def solve_timeline(
             segment_starts=timeline.starts,
         )
         report = measure(motion, robot, timeline.targets, supports.name, supports.reason, off_feet, speed)
+        return motion, report
+
+    def solve() -> tuple[RobotMotion, RetargetReport, Array]:
+        solved = ik.solve(timeline.targets, timeline.first, smoothing, progress, hold=hold)
+        motion, report = finished(solved)
+        if report.verdict.grade == NOT_TRACKABLE and hold:
+            # Quick steps throw the balance; feet that slide a little more may save it.
+            softer = smooth(solved, SOFTER)
+            other, other_report = finished(softer)
+            if other_report.verdict.grade != NOT_TRACKABLE:
+                return other, other_report, softer
         return motion, report, solved
 
     motion, report, solved = solve()

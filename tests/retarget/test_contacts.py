@@ -78,6 +78,43 @@ def test_stretches_and_pinning():
     mask = np.array([False, True, True, False, True, False])
     assert stretches(mask) == [(1, 3), (4, 5)]
     assert stretches(np.zeros(3, bool)) == []
-    path = np.array([[0.0, 0], [1, 1], [3, 1], [9, 9], [5, 5], [6, 6]])
-    np.testing.assert_allclose(pin(path, mask), [[0, 0], [2, 1], [2, 1], [9, 9], [5, 5], [6, 6]])
     np.testing.assert_array_equal(nearest_on(mask), [1, 1, 2, 2, 4, 4])
+
+
+def test_a_contact_is_held_at_one_place_unless_it_slides():
+    touch = np.array([False, True, True, True, True, False])
+    slow = np.array([False, False, True, True, False, False])
+    path = np.zeros((6, 2))
+    path[:, 0] = [-0.5, 0.0, 0.03, 0.05, 0.09, 0.4]
+    held = pin(path, touch, slow)
+    np.testing.assert_allclose(held[1:5, 0], 0.04)
+    np.testing.assert_array_equal(held[[0, 5]], path[[0, 5]])
+    np.testing.assert_allclose(pin(path, touch, np.zeros(6, bool))[1:5, 0], path[1:5, 0].mean())
+    path[4, 0] = 0.3
+    slid = pin(path, touch, slow)
+    np.testing.assert_allclose(slid[:, 0], [-0.5, 0.0, 0.04, 0.04, 0.3, 0.4])
+
+
+def test_a_low_foot_that_moves_beside_one_that_rests_does_not_carry(go2, people):
+    human = people["standing"](frames=41)
+    moved = human.joint_pos_w.copy()
+    foot = [human.joint_names.index(f"left_{name}") for name in ("ankle", "foot")]
+    moved[:, foot, 0] += 0.9 * np.clip(np.arange(41) / 20 - 0.8, 0, 0.5)[:, None]  # 0.9 m/s along the floor.
+    _, contacts = contacts_of(go2, type(human)(20.0, human.joint_names, moved))
+    middle = slice(45, 60)
+    assert not contacts.touch[middle, 2].any()
+    assert contacts.touch[:, 3].all()
+    assert contacts.touch[[10, 90], 2].all()
+
+
+def test_a_moving_foot_carries_where_no_other_does(go2, people):
+    """The left foot turns on its ball while the right leg is up."""
+    human = people["standing"](frames=41)
+    moved = human.joint_pos_w.copy()
+    at = human.joint_names.index
+    moved[:, [at("right_ankle"), at("right_foot")], 2] += 0.4
+    along = 0.9 * np.clip(np.arange(41) / 20 - 0.8, 0, 0.15)[:, None]
+    moved[:, [at("left_ankle"), at("left_foot")], 0] += along
+    _, contacts = contacts_of(go2, type(human)(20.0, human.joint_names, moved))
+    assert contacts.touch[:, 2].all()
+    assert not contacts.slow[:, 2].all()

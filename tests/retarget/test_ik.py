@@ -165,3 +165,23 @@ def test_a_leg_caught_at_its_limits_comes_free(kin, ik):
     np.testing.assert_allclose(solved[-1], kin.stand(), atol=5e-3)
     speed = np.abs(np.diff(solved[:, 7:], axis=0)) * 50.0
     assert (speed <= kin.robot.joint_vel_limit + 1e-6).all()
+
+
+def test_feet_that_step_are_back_at_their_places_after_smoothing(kin, ik):
+    """The front left foot is lifted and put down 6 cm ahead; smoothing alone moves it before and after."""
+    targets = stand_targets(kin, 80)
+    swing = np.clip((np.arange(80) - 30) / 15.0, 0.0, 1.0)
+    ahead = np.stack([0.06 * swing, 0.0 * swing, 0.06 * np.sin(np.pi * swing) ** 2], axis=1)
+    foot_w = np.array(targets.foot_w)
+    foot_w[:, 0] += ahead
+    targets = targets.with_(foot_w=foot_w, foot_b=targets.foot_b + ahead[:, None] * np.array([1.0, 0, 0, 0])[:, None])
+    targets.contact[30:46, 0] = False
+    off = {}
+    for hold in (False, True):
+        qpos = ik.solve(targets, kin.stand(), 4.0, hold=hold)
+        feet = np.array([kin.feet(row) for row in qpos])[:, 0, :2]
+        off[hold] = np.linalg.norm(feet - foot_w[:, 0, :2], axis=1)[targets.contact[:, 0]].max()
+        speed = np.abs(np.diff(qpos[:, 7:], axis=0)) * 50.0
+        assert (speed <= kin.robot.joint_vel_limit).all()
+    assert off[False] > 0.003
+    assert off[True] < 0.4 * off[False]

@@ -47,6 +47,19 @@ def test_auto_wants_the_person_up_at_both_ends(people):
     assert 0.4 < share < 0.7
     assert supports.name == "four_legged"
     assert "not at the end" in supports.reason
+    # One map for the whole clip, which is said where it does not fit.
+    assert "does not change within a clip: from 0.0 to 1.2 s the person is up and the robot stays" in supports.reason
+
+
+def test_a_person_who_goes_down_for_a_while_is_told_to_stay_upright(people):
+    body = Body.of(people["standing"](frames=80), 50.0)
+    for joint in body.joints:
+        if not joint.endswith(("ankle", "foot")):
+            body.joints[joint][50:120, 2] -= 0.6
+    supports = choose_supports(body, "auto", HAND)
+    assert supports.name == "upright"
+    assert "from 1.0 to 2.4 s the person is down and the robot stays upright. Cut the clip" in supports.reason
+    assert "does not change" not in choose_supports(Body.of(people["standing"](), 50.0), "auto", HAND).reason
 
 
 def test_a_single_frame_decides_nothing(people):
