@@ -110,17 +110,17 @@ def nearest_on(mask: Mask) -> NDArray[np.int64]:
     return on[closer]
 
 
-def pin(path: Array, touch: Mask, slow: Mask) -> Array:
+def pin(path: Array, touch: Mask, slow: Mask | None = None) -> Array:
     """Hold each contact of a (T, 2) path at one place, the mean of its slow frames.
 
     A contact that moves farther than PIVOT slides: only its slow stretches are held, each at its own mean place. Frames
-    without contact follow the path.
+    without contact follow the path. Without ``slow`` every contact is held whole.
     """
     pinned = path.copy()
     for start, stop in stretches(touch):
-        inside, rests = path[start:stop], slow[start:stop]
+        inside, rests = path[start:stop], (touch if slow is None else slow)[start:stop]
         place = inside[rests].mean(axis=0) if rests.any() else inside.mean(axis=0)
-        if np.linalg.norm(inside - place, axis=1).max() < PIVOT:
+        if slow is None or np.linalg.norm(inside - place, axis=1).max() < PIVOT:
             pinned[start:stop] = place
             continue
         for a, b in stretches(rests):

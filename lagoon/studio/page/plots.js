@@ -59,12 +59,13 @@ function drawSegments(c, width, height, data, colors) {
   });
 }
 
-// series: [{values: [number | null], color}], all from one axis that begins at 0.
-function drawCurves(canvas, series, unitName, data, share, colors) {
+// series: [{values: [number | null], color}], all from one axis that begins at 0 and reaches at least `least`; a dashed
+// line at `limit`, if there is one.
+function drawCurves(canvas, series, unitName, data, share, colors, least = 1e-6, limit = null) {
   const [width, height] = fitCanvas(canvas), c = canvas.getContext("2d");
   c.clearRect(0, 0, width, height);
   drawSegments(c, width, height, data, colors);
-  const peak = Math.max(...series.flatMap((s) => s.values.filter((v) => v !== null)), 1e-6);
+  const peak = Math.max(...series.flatMap((s) => s.values.filter((v) => v !== null)), least);
   const digits = peak < 0.1 ? 3 : peak < 2 ? 2 : 0, step = niceStep(peak), top = Math.ceil(peak / step - 1e-9) * step;
   const y = (v) => height - 8 - (height - 18) * v / top;
   c.font = "11px system-ui, sans-serif";
@@ -79,6 +80,15 @@ function drawCurves(canvas, series, unitName, data, share, colors) {
     c.stroke();
     c.fillStyle = colors.pale;
     c.fillText(v.toFixed(step < 0.1 ? 2 : step < 1 ? 1 : digits > 1 ? 1 : 0), MARGIN - 6, y(v));
+  }
+  if (limit !== null) {
+    c.strokeStyle = colors.ink;
+    c.setLineDash([4, 3]);
+    c.beginPath();
+    c.moveTo(MARGIN, y(limit));
+    c.lineTo(width - 4, y(limit));
+    c.stroke();
+    c.setLineDash([]);
   }
   for (const s of series) {
     c.strokeStyle = s.color;

@@ -108,12 +108,14 @@ function makePlots() {
   }
   const kinds = [["torque", "torque", "a", "curveA"], ["pressure", "balance", "b", "curveB"], ["friction", "friction", "c", "curveC"]];
   const demands = [[data.demands, "Demands of the reference (hard from 1)"], [data.before, "Demands before the fix, stretched to its length"]];
+  // Before and after have one scale, so that they can be compared.
+  const most = Math.min(3, Math.max(1, ...demands.flatMap(([curves]) => kinds.flatMap(([key]) => curves[key] || []))));
   for (const [curves, title] of demands) {
     const asked = kinds.filter(([key]) => curves[key]);
     if (!asked.length) continue;
     const canvas = addPlot(parent, title, asked.map(([, name, kind]) => [kind, name]), seek);
     const series = asked.map(([key, , , color]) => ({ values: curves[key].map((v) => Math.min(v, 3)), color }));
-    plots.push((share) => drawCurves(canvas, series.map((s) => ({ ...s, color: colors[s.color] })), "", data, share, colors));
+    plots.push((share) => drawCurves(canvas, series.map((s) => ({ ...s, color: colors[s.color] })), "", data, share, colors, most, 1));
   }
   for (const [start, , text] of data.reasons) {
     const row = document.createElement("button");
