@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from lagoon.cli.lines import MINUTES, stage_line
 from lagoon.cli.skill_files import report_of, survival_of
 from lagoon.imitation.config import TrainConfig
@@ -17,6 +19,7 @@ from lagoon.skill import Skill, flat
 
 SLOWER = 0.7
 ALIGNMENT = "train.task.alignment.share"
+START, NONE = "train.start.policy", "none"
 SETTLE, STEADY, GIVE_UP = "train.settle", "train.steady", "train.give_up"
 NEAR = 0.8
 """From this survival on more training is tried first: it goes on from the checkpoint and may be all that is needed."""
@@ -41,7 +44,7 @@ def next_remedy(skill: Skill, tried: Collection[str] = ()) -> Remedy | None:
     """Return the first rung that this skill has not had, beside those named in ``tried``."""
     order = [*RUNGS]
     if (survival_of(skill) or 0.0) >= NEAR:
-        order = ["longer", *(name for name in order if name != "longer")]
+        order = [*NEARLY, *(name for name in order if name not in NEARLY)]
     for name in order:
         if name not in tried and (remedy := RUNGS[name](skill)) is not None:
             return remedy
@@ -55,6 +58,13 @@ def _slower(skill: Skill) -> Remedy | None:
     value = round(SLOWER * float(speed), 2)
     words = f"slower, at {value:g} of the person's speed"
     return _rung(skill, "slower", words, "retarget", {"retarget.speed": value})
+
+
+def _from_nothing(skill: Skill) -> Remedy | None:
+    """A policy that began with the base keeps its ways, which may not suit this motion."""
+    if not _began_with(skill) or _trained(skill).get(START) == NONE:
+        return None
+    return _rung(skill, "from_nothing", "from nothing instead of from the base policy", "train", {START: NONE})
 
 
 def _aligned(skill: Skill) -> Remedy | None:
@@ -84,11 +94,25 @@ def _four_legged(skill: Skill) -> Remedy | None:
 
 RUNGS: dict[str, Callable[[Skill], Remedy | None]] = {
     "slower": _slower,
+    "from_nothing": _from_nothing,
     "aligned": _aligned,
     "longer": _longer,
     "four_legged": _four_legged,
 }
 """The ladder, from below."""
+
+
+NEARLY = ("longer", "from_nothing")
+"""What is tried first where the policy is near."""
+
+
+def _began_with(skill: Skill) -> str:
+    """The policy that the training began with, as its folder has it; empty for none or where that cannot be read."""
+    try:
+        raw = yaml.safe_load((skill.train_folder / "config.yaml").read_text(encoding="utf-8"))
+        return str(raw["ppo"]["start_from"])
+    except (OSError, yaml.YAMLError, KeyError, TypeError):
+        return ""
 
 
 def _trained(skill: Skill) -> dict[str, Any]:
