@@ -123,8 +123,15 @@ def _core() -> list[Finding]:
     ]
 
 
+RARE = {"ray": "only lagoon train scheduler=ray needs it"}
+"""Extras that hardly anybody misses."""
+
+
 def _extras() -> list[Finding]:
     states = {extra: _packages(packages) for extra, packages in EXTRAS.items()}
+    for extra, need in RARE.items():
+        if states[extra][1]:
+            states[extra] = (f"not installed; {need}", [])
     wanted = [extra for extra, (_, missing) in states.items() if missing]
     line = install_line(",".join(wanted))
     return [Finding(extra, not missing, fact, line if missing else "") for extra, (fact, missing) in states.items()]

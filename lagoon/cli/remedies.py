@@ -6,6 +6,7 @@ it is documented in docs/imitation.md. Without a ladder a rung counts as tried w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from lagoon.skill import Skill, flat
 
 SLOWER = 0.7
 ALIGNMENT = "train.task.alignment.share"
+COLLISIONS = "train.task.self_collisions"
 START, NONE = "train.start.policy", "none"
 SETTLE, STEADY, GIVE_UP = "train.settle", "train.steady", "train.give_up"
 NEAR = 0.8
@@ -43,8 +45,11 @@ class Remedy:
 def next_remedy(skill: Skill, tried: Collection[str] = ()) -> Remedy | None:
     """Return the first rung that this skill has not had, beside those named in ``tried``."""
     order = [*RUNGS]
-    if (survival_of(skill) or 0.0) >= NEAR:
+    survival = survival_of(skill) or 0.0
+    if survival >= NEAR:
         order = [*NEARLY, *(name for name in order if name not in NEARLY)]
+    if survival < _checked(skill) - GAP:
+        order = ["collisions", *(name for name in order if name != "collisions")]
     for name in order:
         if name not in tried and (remedy := RUNGS[name](skill)) is not None:
             return remedy
@@ -65,6 +70,14 @@ def _from_nothing(skill: Skill) -> Remedy | None:
     if not _began_with(skill) or _trained(skill).get(START) == NONE:
         return None
     return _rung(skill, "from_nothing", "from nothing instead of from the base policy", "train", {START: NONE})
+
+
+def _colliding(skill: Skill) -> Remedy | None:
+    """Without self-collisions a policy may learn to put a leg through another, which no evaluation lets pass."""
+    if _trained(skill).get(COLLISIONS):
+        return None
+    words = "with the robot's parts in each other's way while it learns"
+    return _rung(skill, "collisions", words, "train", {COLLISIONS: True})
 
 
 def _aligned(skill: Skill) -> Remedy | None:
@@ -94,6 +107,7 @@ def _four_legged(skill: Skill) -> Remedy | None:
 
 RUNGS: dict[str, Callable[[Skill], Remedy | None]] = {
     "slower": _slower,
+    "collisions": _colliding,
     "from_nothing": _from_nothing,
     "aligned": _aligned,
     "longer": _longer,
@@ -102,8 +116,19 @@ RUNGS: dict[str, Callable[[Skill], Remedy | None]] = {
 """The ladder, from below."""
 
 
-NEARLY = ("longer", "from_nothing")
+NEARLY = ("longer", "collisions", "from_nothing")
 """What is tried first where the policy is near."""
+GAP = 0.1
+"""Where so much fewer survive than in training's own last check, the physics make the difference."""
+
+
+def _checked(skill: Skill) -> float:
+    """Survival in the last check of the training; 0 where that cannot be read."""
+    try:
+        lines = (skill.train_folder / "checks.jsonl").read_text(encoding="utf-8").splitlines()
+        return float(json.loads(lines[-1])["survival"])
+    except (OSError, ValueError, IndexError, KeyError, TypeError):
+        return 0.0
 
 
 def _began_with(skill: Skill) -> str:

@@ -73,8 +73,10 @@ def begin(motion: RobotMotion, robot: RobotSpec, config: TrainConfig) -> Begin:
 
 def started(config: TrainConfig, policy: Checkpoint, std: float) -> TrainConfig:
     """Return settings that begin with a policy: its file, this noise, and the pace of ``config.start``."""
-    ppo = replace(config.ppo, start_from=str(policy.path), std_start=max(std, config.ppo.std_end), lr=config.start.lr)
-    return replace(config, ppo=ppo, randomization=replace(config.randomization, ramp=config.start.ramp))
+    ppo = replace(
+        config.ppo, start_from=str(policy.path), std_start=max(std, config.ppo.std_end), lr=config.start.learning_rate
+    )
+    return replace(config, ppo=ppo, randomization=replace(config.randomization, ramp=config.start.randomized))
 
 
 def is_level(motion: RobotMotion) -> bool:

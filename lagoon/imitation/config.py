@@ -262,6 +262,8 @@ class TaskConfig:
     """Errors against the frame where the robot is rather than where the clock is."""
     style: StyleConfig = field(default_factory=StyleConfig)
     """Adversarial reward."""
+    self_collisions: bool = False
+    """Let all of the robot's shapes touch each other and the floor in training, as in evaluation; a tenth slower."""
     torque_speed: bool = False
     """Train with the motors' curve of torque against speed (motors.yaml) rather than with their rated torque alone."""
 
@@ -292,9 +294,9 @@ class StartConfig:
     """Share of ``ppo.total_steps`` over which the schedules run then."""
     std: float = 0.12
     """``ppo.std_start`` then: less noise, since there is something to lose."""
-    lr: float = 3e-4
+    learning_rate: float = 3e-4
     """``ppo.lr`` then."""
-    ramp: tuple[float, float] = (0.0, 0.3)
+    randomized: tuple[float, float] = (0.0, 0.3)
     """``randomization.ramp`` then."""
 
     def __post_init__(self) -> None:
@@ -303,10 +305,10 @@ class StartConfig:
         Raises:
             BadInputError: a value cannot work.
         """
-        object.__setattr__(self, "ramp", tuple(float(value) for value in self.ramp))
+        object.__setattr__(self, "randomized", tuple(float(value) for value in self.randomized))
         if not 0.0 < self.share <= 1.0:
             raise BadSettingError.of(self, "share", "a share above 0, up to 1")
-        for name in ("std", "lr"):
+        for name in ("std", "learning_rate"):
             if getattr(self, name) <= 0.0:
                 raise BadSettingError.of(self, name, "a number above 0")
 

@@ -68,7 +68,8 @@ class TrackingEnv:
             words: (W,) what tells this skill from others that the policy learns; see ActorObservation.
         """
         self.robot, self.config, self.num_envs = robot, config, num_envs
-        physics = replace(TRAINING, torque_speed=config.task.torque_speed)
+        task = config.task
+        physics = replace(TRAINING, torque_speed=task.torque_speed, full_collisions=task.self_collisions)
         self.backend = backend or MujocoBackend(robot, num_envs, physics, threads=1)
         self.motion = motion
         self.reference = Reference(motion, robot)
@@ -76,7 +77,6 @@ class TrackingEnv:
         self.action_dim = robot.num_joints
         self.lower, self.upper = _f32(robot.joint_lower), _f32(robot.joint_upper)
         self.kp, self.kd, self.torque_limit = _f32(robot.kp), _f32(robot.kd), _f32(robot.torque_limit)
-        task = config.task
         stand = _f32(robot.default_joint_pos)
         self.observe = ActorObservation(self.reference, stand, task.lookahead, task.history, words)
         self.generator = torch.Generator().manual_seed(seed)

@@ -48,28 +48,37 @@ def test_every_rung_comes_once_and_then_there_is_none(skill: Skill) -> None:
         assert first[1] == remedy.first
         assert {f"{key}={show(value)}" for key, value in remedy.changes.items()} <= set(arguments.overrides)
         apply(skill, remedy)
-    assert names == ["slower", "from_nothing", "aligned", "longer", "four_legged"] == [*RUNGS]
+    assert names == ["slower", "collisions", "from_nothing", "aligned", "longer", "four_legged"] == [*RUNGS]
 
 
 @pytest.mark.parametrize("content", [None, "", "[", "ppo: {start_from: ''}", "ppo: 3"])
 def test_a_training_that_began_with_nothing_has_one_rung_less(skill: Skill, content: str | None) -> None:
     path = skill.train_folder / "config.yaml"
     path.unlink() if content is None else path.write_text(content)
-    remedy = next_remedy(skill, ("slower",))
+    remedy = next_remedy(skill, ("slower", "collisions"))
     assert remedy is not None and remedy.name == "aligned"
 
 
 def test_near_the_goal_training_goes_on_and_then_begins_with_nothing(skill: Skill) -> None:
     found = {"passed": False, "verdict": ["FAIL"], "policy_sha256": "", "checks": [{"name": "survival", "value": 0.9}]}
     skill.evaluation_path.write_text(json.dumps(found))
-    assert [getattr(next_remedy(skill, tried), "name", None) for tried in ((), ("longer",))] == [
-        "longer",
-        "from_nothing",
-    ]
+    tried: list[str] = []
+    for name in ("longer", "collisions", "from_nothing", "slower"):
+        remedy = next_remedy(skill, tried)
+        assert remedy is not None and remedy.name == name
+        tried.append(name)
+
+
+def test_far_below_its_own_check_a_policy_learns_with_collisions_first(skill: Skill) -> None:
+    found = {"passed": False, "verdict": ["FAIL"], "policy_sha256": "", "checks": [{"name": "survival", "value": 0.82}]}
+    skill.evaluation_path.write_text(json.dumps(found))
+    (skill.train_folder / "checks.jsonl").write_text('{"survival": 0.3}\n{"survival": 0.98}\n')
+    remedy = next_remedy(skill)
+    assert remedy is not None and remedy.changes == {"train.task.self_collisions": True}
 
 
 def test_a_rung_that_was_tried_elsewhere_is_left_out(skill: Skill) -> None:
-    remedy = next_remedy(skill, ("slower", "from_nothing", "aligned"))
+    remedy = next_remedy(skill, ("slower", "collisions", "from_nothing", "aligned"))
     assert remedy is not None and remedy.changes == {"train.settle": 2.0, "train.steady": 0.99, "train.give_up": 0}
 
 
@@ -77,11 +86,11 @@ def test_longer_means_more_minutes_where_they_are_the_limit(skill: Skill) -> Non
     config = to_plain(TrainConfig())
     config["ppo"]["minutes"] = 5.0
     skill.begin("train", Plan({"train": config}, 0, {}))
-    remedy = next_remedy(skill, ("slower", "from_nothing", "aligned"))
+    remedy = next_remedy(skill, ("slower", "collisions", "from_nothing", "aligned"))
     assert remedy is not None and remedy.changes == {"train.ppo.minutes": 10.0}
 
 
 def test_a_damaged_report_leaves_the_rungs_that_need_none(skill: Skill) -> None:
     skill.retarget_path.write_text("no json")
-    remedy = next_remedy(skill, ("from_nothing",))
+    remedy = next_remedy(skill, ("collisions", "from_nothing"))
     assert remedy is not None and "train.task.alignment.share=0.5" in remedy.line

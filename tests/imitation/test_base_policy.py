@@ -53,7 +53,7 @@ def test_a_motion_on_two_legs_begins_with_the_base_and_shorter_schedules(base):
     ppo = found.config.ppo
     assert ppo.start_from == str(base)
     assert (ppo.total_steps, ppo.std_start, ppo.lr) == (round(0.35 * 128), 0.12, 3e-4)
-    assert found.config.randomization.ramp == CONFIG.start.ramp
+    assert found.config.randomization.ramp == CONFIG.start.randomized
     assert len(found.words) == 1 and "Starts from the policy 'go2-upright'" in found.words[0]
 
 
