@@ -109,9 +109,9 @@ class MakeVerb(GenerateVerb):
     preview: PreviewConfig = field(default_factory=PreviewConfig)
     """Page and video."""
     remedies: int = 6
-    """Most remedies to try, one after another, when the verdict is FAIL: slower, with collisions, from nothing, aligned,
-    longer, on four legs; the best policy is kept. Each may take as long as the first training, two of them longer. A
-    training made shorter than usual tries none unless this is typed."""
+    """Most remedies to try, one after another, when the verdict is FAIL: slower, with collisions, from nothing,
+    aligned, longer, on four legs; the best policy is kept. Each may take as long as the first training, two of them longer.
+    A training made shorter than usual tries none unless this is typed."""
 
     def __post_init__(self) -> None:
         """Check the number of remedies beside the rest.
