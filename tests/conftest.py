@@ -31,6 +31,11 @@ def only_loopback(event, arguments):
 
 sys.addaudithook(only_loopback)
 
+# What nohup or a shell's & has set to be ignored would be ignored by every process that a test starts and stops.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
+
 
 @pytest.fixture
 def small_disk():

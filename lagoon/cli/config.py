@@ -110,7 +110,7 @@ class MakeVerb(GenerateVerb):
     """Page and video."""
     remedies: int = 6
     """Most remedies to try, one after another, when the verdict is FAIL: slower, with collisions, from nothing,
-    aligned, longer, on four legs; the best policy is kept. Each may take as long as the first training, two of them longer.
+    aligned, longer, on four legs; the best policy is kept. Each may take as long as the first training, or longer.
     A training made shorter than usual tries none unless this is typed."""
 
     def __post_init__(self) -> None:
