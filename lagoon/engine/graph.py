@@ -26,7 +26,7 @@ from lagoon.engine.group import Group, Solo
 from lagoon.engine.hooks import Hooks
 from lagoon.engine.interrupts import Interrupts
 from lagoon.engine.leader import Leader, Report, is_done
-from lagoon.engine.metrics import Averages, Stopwatch
+from lagoon.engine.metrics import Averages, Stopwatch, WaitShare
 from lagoon.engine.nodes import ActorNode, MakeEnv, Pace, PolicyCopy, PolicyNode, identity_of, parcel_of, seat_seeds
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.ppo import PPO, update_normalizers
@@ -121,7 +121,7 @@ class GraphSession:
         self.iteration, self.steps = 0, 0
         self._make_env, self._seed, self._profile = make_env, seed, profile
         self._averages, self._worker_cpu = Averages(), list[dict[str, float]]()
-        self._waited, self._since = 0.0, time.monotonic()
+        self._waits = WaitShare()
         self._restarts = 0
         self.gateway: Gateway | None = None
         self.order = torch.Generator().manual_seed(seat_seeds(seed, graph.seats, _PROBE, 0, 0)[1])
@@ -282,7 +282,7 @@ class GraphSession:
             with span("wait: samples"):
                 arrived = self.batcher.wait(_WAIT_SECONDS)
             if arrived:
-                self._waited += time.monotonic() - start
+                self._waits.add(time.monotonic() - start)
                 return True
             if cancelled():
                 return False
@@ -319,13 +319,8 @@ class GraphSession:
         counts = {"queue/rejected": float(controller.rejected), "queue/restarts": float(self._restarts)}
         if self.gateway is not None:
             counts["queue/remote"] = float(self.gateway.in_use)
-        return train | self._averages.take() | queue | self.trainer.ages | counts | self._waits()
-
-    def _waits(self) -> dict[str, float]:
-        now = time.monotonic()
-        share = self._waited / max(now - self._since, 1e-9)
-        self._waited, self._since = 0.0, now
-        return {"speed/trainer_waits": share}
+        counts["speed/trainer_waits"] = self._waits.take()
+        return train | self._averages.take() | queue | self.trainer.ages | counts
 
     def reports(self, own: dict[str, float]) -> list[Report]:
         """Return the trainer's numbers and CPU time, and what the other processes said since the last call."""

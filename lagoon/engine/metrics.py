@@ -20,6 +20,24 @@ from lagoon.paths import write_text
 from lagoon.spans import span
 
 
+class WaitShare:
+    """Counts the wall time that somebody waits, as a share of the time that goes by."""
+
+    def __init__(self) -> None:
+        self._waited, self._since = 0.0, time.monotonic()
+
+    def add(self, seconds: float) -> None:
+        """Count a wait."""
+        self._waited += seconds
+
+    def take(self) -> float:
+        """Return the share since the last call."""
+        now = time.monotonic()
+        share = self._waited / max(now - self._since, 1e-9)
+        self._waited, self._since = 0.0, now
+        return share
+
+
 class Stopwatch:
     """Counts the CPU seconds of this process, all its threads included, by purpose.
 

@@ -10,6 +10,7 @@ from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.staleness import StalenessController
 from lagoon.engine.streams.shm import ShmSampleStream
 from lagoon.engine.trajectory import ppo_schema
+from tests.engine.waiting import soon
 
 SEATS = 3
 
@@ -48,13 +49,6 @@ class Bench:
         self.board.publish(self.board.version + 1, 0.0)
         self.batcher.published()
         return seats, oldest
-
-
-def soon(condition):
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "Nothing happened."
-        time.sleep(0.001)
 
 
 @pytest.fixture

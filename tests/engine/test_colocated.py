@@ -17,6 +17,7 @@ from lagoon.engine.processes import available_cores
 from lagoon.engine.schedule import noise_std
 from lagoon.engine.session import load_policy
 from lagoon.errors import BadInputError, StageFailedError
+from tests.engine.waiting import group_is_gone, wait_for
 
 SMALL = PPOConfig(
     num_envs=64, horizon=16, hidden=(32, 32), gamma=0.95, total_steps=4 * 1024, workers=1, tensorboard=False
@@ -230,13 +231,6 @@ def test_worker_count():
         worker_count(changed(SMALL, workers=5))
 
 
-def wait_for(condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "It took too long."
-        time.sleep(0.02)
-
-
 def start_forever(folder, workers):
     here = Path(__file__).parent
     program = subprocess.Popen(
@@ -249,14 +243,6 @@ def start_forever(folder, workers):
     wait_for(lambda: program.poll() is not None or (path.exists() and path.read_text().count("\n") >= 3), 120)
     assert program.poll() is None, program.communicate()[1]
     return program
-
-
-def group_is_gone(program):
-    try:
-        os.killpg(program.pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Process groups and parent-death signals as Linux has them.")

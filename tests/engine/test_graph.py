@@ -21,6 +21,7 @@ from lagoon.engine.config import GraphConfig, PPOConfig
 from lagoon.engine.run import run
 from lagoon.engine.topology import graph_of
 from lagoon.errors import BadInputError, LagoonError
+from tests.engine.waiting import group_is_gone, wait_for
 
 SMALL = PPOConfig(
     num_envs=64, horizon=16, hidden=(32, 32), gamma=0.95, total_steps=8 * 1024, tensorboard=False, topology="async"
@@ -114,21 +115,6 @@ def test_an_error_of_an_environment_ends_the_run_with_its_words(tmp_path):
     with pytest.raises(LagoonError, match=r"(?s)The process actor-0 failed: Traceback.*the floor is missing"):
         run(make_broken, changed("async"), tmp_path)
     assert children() == {}
-
-
-def wait_for(condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "It took too long."
-        time.sleep(0.02)
-
-
-def group_is_gone(program):
-    try:
-        os.killpg(program.pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Parent-death signals as Linux has them.")

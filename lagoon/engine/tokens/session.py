@@ -20,7 +20,7 @@ from lagoon.engine.board import Board
 from lagoon.engine.checkpoint import Checkpoint, pack_state, unpack_state
 from lagoon.engine.group import Group, Solo
 from lagoon.engine.leader import Report
-from lagoon.engine.metrics import Averages, Stopwatch
+from lagoon.engine.metrics import Averages, Stopwatch, WaitShare
 from lagoon.engine.processes import available_cores, pin
 from lagoon.engine.scheduler.local import LocalScheduler
 from lagoon.engine.shared_memory import Doorbell
@@ -56,7 +56,7 @@ class TokenSession:
         self.group: Group = Solo()
         self._seed, self._restarts = seed, 0
         self._averages, self._worker_cpu = Averages(), list[dict[str, float]]()
-        self._waited, self._since = 0.0, time.monotonic()
+        self._waits = WaitShare()
         self._last_failure, self._hopeless_since = "", 0.0
         self.policy = task.model()
         reference = task.model() if config.kl_coef > 0 else None
@@ -141,7 +141,7 @@ class TokenSession:
         while True:
             self._look_after()
             if self.collector.wait(_WAIT_SECONDS):
-                self._waited += time.monotonic() - start
+                self._waits.add(time.monotonic() - start)
                 return True
             if cancelled():
                 return False
@@ -213,7 +213,7 @@ class TokenSession:
         counts = {"queue/rejected": float(collector.staleness.rejected), "queue/restarts": float(self._restarts)}
         counts["reward/failed"] = float(collector.failed)
         train = {f"train/{name}": value for name, value in stats.items()}
-        return train | numbers | self._averages.take() | queue | counts | self._waits()
+        return train | numbers | self._averages.take() | queue | counts | {"speed/trainer_waits": self._waits.take()}
 
     def _about(self, batch: Trajectory) -> dict[str, float]:
         """Return what is worth telling about a batch: ages, terms of the reward, versions in one sequence."""
@@ -224,12 +224,6 @@ class TokenSession:
         terms = dict(zip(self.task.terms, batch["terms"].mean(0).tolist(), strict=True))
         found = {f"reward/{name}": value for name, value in terms.items()}
         return found | ages | {"rollout/interrupted": float((last > versions[0]).float().mean())}
-
-    def _waits(self) -> dict[str, float]:
-        now = time.monotonic()
-        share = self._waited / max(now - self._since, 1e-9)
-        self._waited, self._since = 0.0, now
-        return {"speed/trainer_waits": share}
 
     def reports(self, own: dict[str, float]) -> list[Report]:
         """Return the trainer's numbers and CPU time, and what the other processes said since the last call."""

@@ -14,6 +14,7 @@ from lagoon.engine.cores import available_cores, shares
 from lagoon.engine.scheduler.jobs import LINE, Job, LocalJobs, Update, progress_line
 from lagoon.engine.scheduler.queue import DEATHS, INTERRUPTED, JobQueue
 from lagoon.errors import LagoonError
+from tests.engine.waiting import wait_for
 
 PROGRAM = """
 import json, os, sys, time
@@ -197,13 +198,6 @@ def arguments_of(process: Path) -> list[str]:
         return (process / "cmdline").read_bytes().decode().split("\0")
     except OSError:
         return []
-
-
-def wait_for(condition) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "It took too long."
-        time.sleep(0.02)
 
 
 def test_cores_come_back_after_a_job_that_could_not_start(tmp_path):

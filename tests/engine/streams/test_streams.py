@@ -2,7 +2,6 @@
 
 import multiprocessing
 import pickle
-import time
 from contextlib import closing, contextmanager
 
 import pytest
@@ -21,6 +20,7 @@ from lagoon.engine.streams.zmq import (
 )
 from lagoon.engine.trajectory import ppo_schema
 from lagoon.errors import BadInputError
+from tests.engine.waiting import soon
 
 DIMS = {"actor": 3, "critic": 5}
 SCHEMA = ppo_schema(4, 6, DIMS, 2)
@@ -51,15 +51,6 @@ def inference_ends(carrier):
         return
     stream = ShmInferenceStream(2, 6, 3, 2)
     yield stream, stream
-
-
-def soon(ask):
-    """Ask until there is an answer: messages take a moment."""
-    deadline = time.monotonic() + 10
-    while not (answer := ask()):
-        assert time.monotonic() < deadline, "Nothing arrived."
-        time.sleep(0.001)
-    return answer
 
 
 def fill(slot, seed):

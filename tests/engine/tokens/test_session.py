@@ -18,6 +18,7 @@ from lagoon.engine.checkpoint import checkpoint_paths, load_checkpoint
 from lagoon.engine.tokens.config import RolloutConfig, TokenPPOConfig
 from lagoon.engine.tokens.run import run
 from lagoon.errors import BadInputError, LagoonError
+from tests.engine.waiting import group_is_gone, wait_for
 
 SMALL = TokenPPOConfig(
     batch=12, minibatches=2, kl_coef=0.0, lr=0.02, row_tokens=24, total_steps=12 * 12, tensorboard=False
@@ -89,7 +90,7 @@ def test_a_killed_trainer_leaves_no_process_and_the_bound_holds_after_the_resume
     wait_for(lambda: len(checkpoint_paths(tmp_path / "checkpoints")) >= 3 or program.poll() is not None, 120)
     program.kill()
     program.wait(60)
-    wait_for(lambda: gone(program), 60)
+    wait_for(lambda: group_is_gone(program), 60)
     saved = load_checkpoint(checkpoint_paths(tmp_path / "checkpoints")[-1])
     first, config = saved.facts["iteration"], TokenPPOConfig(**saved.facts["config"])
     assert saved.facts["version"] == first > 0 and saved.facts["numbers"] >= 8 * first
@@ -104,21 +105,6 @@ def test_a_killed_trainer_leaves_no_process_and_the_bound_holds_after_the_resume
     assert max(row["staleness/max"] for row in rows) <= 2
     assert rows[first]["staleness/max"] == 0  # Nothing older survived.
     assert children() == {}
-
-
-def wait_for(condition, seconds):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "It took too long."
-        time.sleep(0.02)
-
-
-def gone(program):
-    try:
-        os.killpg(program.pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
 
 
 @pytest.mark.slow
