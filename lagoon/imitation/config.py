@@ -262,8 +262,9 @@ class TaskConfig:
     """Errors against the frame where the robot is rather than where the clock is."""
     style: StyleConfig = field(default_factory=StyleConfig)
     """Adversarial reward."""
-    self_collisions: bool = False
-    """Let all of the robot's shapes touch each other and the floor in training, as in evaluation; a tenth slower."""
+    self_collisions: bool = True
+    """Let all of the robot's shapes touch each other and the floor in training, as in evaluation; a tenth slower than
+    feet, hips and trunk alone, with which a policy may learn to put a leg through another."""
     torque_speed: bool = False
     """Train with the motors' curve of torque against speed (motors.yaml) rather than with their rated torque alone."""
 

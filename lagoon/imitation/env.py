@@ -54,6 +54,7 @@ class TrackingEnv:
         backend: SimBackend | None = None,
         start_share: float | None = None,
         words: Tensor | None = None,
+        reference: Reference | None = None,
     ) -> None:
         """Build tables, simulator and random state.
 
@@ -66,13 +67,14 @@ class TrackingEnv:
             backend: another simulator than MuJoCo on one thread.
             start_share: another share of starts at frame 0 than the task's.
             words: (W,) what tells this skill from others that the policy learns; see ActorObservation.
+            reference: the tables of ``motion``, where they are not those of a single one.
         """
         self.robot, self.config, self.num_envs = robot, config, num_envs
         task = config.task
         physics = replace(TRAINING, torque_speed=task.torque_speed, full_collisions=task.self_collisions)
         self.backend = backend or MujocoBackend(robot, num_envs, physics, threads=1)
         self.motion = motion
-        self.reference = Reference(motion, robot)
+        self.reference = reference or Reference(motion, robot)
         self.feet = FootKinematics(robot)
         self.action_dim = robot.num_joints
         self.lower, self.upper = _f32(robot.joint_lower), _f32(robot.joint_upper)

@@ -125,7 +125,7 @@ class ActorObservation(torch.nn.Module):
             rows = ref.index(step + ahead)
             parts += [ref.joint_pos[rows] - self.default_joint_pos, ref.gravity[rows]]
         parts += [ref.root_ang_vel[now] * ANG_VEL_SCALE, state[..., 2:]]
-        phase = (torch.pi * step.to(joint_pos.dtype) / ref.num_frames).unsqueeze(-1)
+        phase = ref.phase(step, joint_pos.dtype).unsqueeze(-1)
         parts += [f(k * phase) for k in (1, 3, 8) for f in (torch.sin, torch.cos)]
         if len(self.words):
             parts += [self.words.expand(joint_pos.shape[0], -1)]

@@ -80,3 +80,7 @@ class Reference(torch.nn.Module):
     def index(self, step: Tensor) -> Tensor:
         """Row of the tables for control steps (N,) int64; steps beyond the end give the resting row."""
         return torch.clamp(step, 0, self.num_frames)
+
+    def phase(self, step: Tensor, dtype: torch.dtype) -> Tensor:
+        """(N,) how far control steps (N,) are in the motion, in half turns of a clock [rad]: pi at its end."""
+        return torch.pi * step.to(dtype) / self.num_frames

@@ -10,7 +10,7 @@ from lagoon.cli.arguments import split
 from lagoon.cli.help import show
 from lagoon.cli.remedies import RUNGS, Remedy, next_remedy
 from lagoon.cli.schema import to_plain
-from lagoon.imitation.config import TrainConfig
+from lagoon.imitation.config import TaskConfig, TrainConfig
 from lagoon.skill import Plan, Skill
 
 
@@ -19,7 +19,8 @@ def skill(tmp_path: Path) -> Skill:
     made = Skill.new(tmp_path, "do a cartwheel", "go2")
     made.save()
     made.retarget_path.write_text(json.dumps({"speed": 1.0, "morphology": "upright"}))
-    made.begin("train", Plan({"train": to_plain(TrainConfig())}, 0, {}))
+    config = TrainConfig(task=TaskConfig(self_collisions=False))  # All rungs are there.
+    made.begin("train", Plan({"train": to_plain(config)}, 0, {}))
     made.train_folder.mkdir()
     (made.train_folder / "config.yaml").write_text("ppo: {start_from: base/policy.json}")
     return made
@@ -57,6 +58,12 @@ def test_a_training_that_began_with_nothing_has_one_rung_less(skill: Skill, cont
     path.unlink() if content is None else path.write_text(content)
     remedy = next_remedy(skill, ("slower", "collisions"))
     assert remedy is not None and remedy.name == "aligned"
+
+
+def test_as_it_comes_a_training_has_had_the_collisions(skill: Skill) -> None:
+    skill.begin("train", Plan({"train": to_plain(TrainConfig())}, 0, {}))
+    remedy = next_remedy(skill, ("slower",))
+    assert remedy is not None and remedy.name == "from_nothing"
 
 
 def test_near_the_goal_training_goes_on_and_then_begins_with_nothing(skill: Skill) -> None:
