@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 
+from lagoon.imitation.arrays import clipped
 from lagoon.imitation.config import RandomizationConfig
 from lagoon.imitation.memory import Memory
 
-Tensor = torch.Tensor
+Array = np.ndarray
 
 
 def depth_of(config: RandomizationConfig, control_dt: float) -> int:
@@ -22,14 +24,14 @@ def depth_of(config: RandomizationConfig, control_dt: float) -> int:
 
 
 def arriving(
-    target: Tensor,
+    target: Array,
     memory: Memory,
     config: RandomizationConfig,
     ramp: float,
     substeps: int,
     control_dt: float,
     generator: torch.Generator,
-) -> Tensor:
+) -> Array:
     """(S, N, J) targets that the motors follow [rad]; ``memory.past_targets`` moves on.
 
     Args:
@@ -43,19 +45,18 @@ def arriving(
     """
     past, late = memory.past_targets, memory.delay
     if config.packet_loss > 0.0:
-        lost = torch.rand(len(target), generator=generator) < ramp * config.packet_loss
-        target = torch.where(lost.unsqueeze(-1), past[:, 0], target)
+        lost = torch.rand(len(target), generator=generator).numpy() < ramp * config.packet_loss
+        target = np.where(lost[:, None], past[:, 0], target)
     if config.delay_jitter > 0.0:
         most = round(ramp * config.delay_jitter * substeps / control_dt)
-        late = late + torch.randint(0, most + 1, late.shape, generator=generator)
+        late = late + torch.randint(0, most + 1, late.shape, generator=generator).numpy()
     if past.shape[1] == 1:
-        waits = late.unsqueeze(-1)
-        targets = torch.stack([torch.where(waits > s, past[:, 0], target) for s in range(substeps)])
-        memory.past_targets = target.unsqueeze(1)
+        waits = late > np.arange(substeps)[:, None]
+        targets = np.where(waits[:, :, None], past[:, 0], target)
+        memory.past_targets = target[:, None]
     else:
-        known = torch.cat([target.unsqueeze(1), past], dim=1)
-        step = torch.arange(substeps).unsqueeze(-1)
-        age = torch.div(late + substeps - 1 - step, substeps, rounding_mode="floor").clamp(0, past.shape[1])
-        targets = known[torch.arange(len(target)), age]
+        known = np.concatenate([target[:, None], past], axis=1)
+        age = clipped((late + substeps - 1 - np.arange(substeps)[:, None]) // substeps, 0, past.shape[1])
+        targets = known[np.arange(len(target)), age]
         memory.past_targets = known[:, :-1]
     return targets - memory.zero_offset if config.zero_offset > 0.0 else targets

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from lagoon.errors import BadInputError
+from lagoon.imitation.arrays import Array, like
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import TrackingEnv
 from lagoon.imitation.reference import Reference, facing_x
@@ -87,9 +88,9 @@ class ChainedReference(Reference):
         shares = [np.arange(stop - start) / (stop - start) for start, stop in pairwise(bounds)]
         self.register_buffer("along", torch.tensor(np.concatenate([*shares, [1.0]]), dtype=torch.float32))
 
-    def phase(self, step: Tensor, dtype: torch.dtype) -> Tensor:
+    def phase(self, step: Array) -> Array:
         """See Reference.phase; of the motion at hand."""
-        return torch.pi * self.along[self.index(step)].to(dtype)
+        return torch.pi * like(self.along, step)[self.index(step)]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
 import torch
 
 from lagoon.engine.environment import StepResult
 from lagoon.imitation import joining
+from lagoon.imitation.arrays import clipped, mean, tensor
 from lagoon.imitation.arrival import arriving, depth_of
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.kinematics import FootKinematics
@@ -22,7 +25,7 @@ from lagoon.imitation.manner import Manner
 from lagoon.imitation.memory import Memory
 from lagoon.imitation.observations import ActorObservation, critic_extras
 from lagoon.imitation.policy_graph import blend_of, filtered
-from lagoon.imitation.randomization import body_features, draw_bodies, draw_sensor_errors, sensed, uniform
+from lagoon.imitation.randomization import DELAY, body_features, draw_bodies, draw_sensor_errors, sensed, uniform
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rewards import TrackingError, effort_penalty
 from lagoon.imitation.starts import Starts
@@ -35,6 +38,7 @@ from lagoon.sim.mujoco_backend import MujocoBackend
 from lagoon.spans import span
 
 Tensor = torch.Tensor
+Array = np.ndarray
 
 
 PHYSICS_TIMING_STEPS = 16
@@ -79,7 +83,8 @@ class TrackingEnv:
         self.action_dim = robot.num_joints
         self.lower, self.upper = _f32(robot.joint_lower), _f32(robot.joint_upper)
         self.kp, self.kd, self.torque_limit = _f32(robot.kp), _f32(robot.kd), _f32(robot.torque_limit)
-        stand = _f32(robot.default_joint_pos)
+        self._targets = self.reference.joint_target.numpy()
+        stand = tensor(_f32(robot.default_joint_pos))
         self.observe = ActorObservation(self.reference, stand, task.lookahead, task.history, words)
         self.generator = torch.Generator().manual_seed(seed)
         share = task.start_share if start_share is None else start_share
@@ -91,7 +96,7 @@ class TrackingEnv:
         self.blend = blend_of(task.target_cutoff, robot.control_dt)
         self.manner = Manner.build(self.reference, robot, task, n, seed)
         self.last_step += self.manner.late_steps
-        body = body_features(self.body, torch.zeros(n), config.randomization)
+        body = body_features(self.body, torch.zeros(n), config.randomization).numpy()
         self.memory = Memory.zeros(
             n,
             j,
@@ -106,70 +111,66 @@ class TrackingEnv:
             "actor": self.observe.size,
             "critic": self.observe.size + 7 + 3 * len(robot.legs) + body.shape[1] + self.manner.width,
         }
-        self.seen: tuple[TrackingError, Tensor, Tensor] | None = None
-        """Errors, torques asked for (N, J) and joint speeds (N, J) of the last step, before any reset."""
-        self._everyone = torch.arange(n)
+        self._seen: tuple[TrackingError, Any, Any] | None = None
         self._push_chance = robot.control_dt / config.randomization.push_interval
         self._steps, self._physics_ms = 0, 0.0
+
+    @property
+    def seen(self) -> tuple[TrackingError, Tensor, Tensor] | None:
+        """Errors, torques asked for (N, J) and joint speeds (N, J) of the last step, before any reset."""
+        return None if self._seen is None else (self._seen[0], tensor(self._seen[1]), tensor(self._seen[2]))
 
     # --- VecEnv -----------------------------------------------------------------------------------
 
     def reset(self) -> dict[str, Tensor]:
         """Start every robot anew and return the first observations."""
-        self._start_over(self._everyone, redraw=1.0)
-        state = self.backend.state()
+        self._start_over(np.arange(self.num_envs), redraw=1.0)
+        state = self.backend.state().numpy()
         return self._observe(state, self.memory, self.feet(state.joint_pos))
 
     def step(self, action: Tensor) -> StepResult:
         """Advance one control period; see VecEnv.step. Robots whose episode ended are reset."""
         task, memory = self.config.task, self.memory
-        action = action.clamp(-task.action_clip, task.action_clip)
+        acted = clipped(action.numpy(), -task.action_clip, task.action_clip)
         if self.blend < 1.0:
-            action = filtered(action, memory.prev_action, self.blend)
-        target = self.reference.joint_target[self.reference.index(memory.step + 1)] + task.action_scale * action
-        target = torch.minimum(torch.maximum(target, self.lower), self.upper)
+            acted = filtered(acted, memory.prev_action, self.blend)
+        memory.step += 1
+        target = self._targets.take(self.reference.index(memory.step), axis=0) + task.action_scale * acted
+        target = clipped(target, self.lower, self.upper)
         self._push()
         diverged = self._simulate(target)
-        state = self.backend.state()
+        state = self.backend.state().numpy()
         if diverged.any():
             self._park(diverged, state)
-        memory.step += 1
         memory.policy_state = self.observe.next_state(memory.policy_state, memory.frame)
 
         foot_pos = self.feet(state.joint_pos)
         earned, error = self.manner.reward(state, memory.step, foot_pos)
         asked = self.kp * (target - state.joint_pos) - self.kd * state.joint_vel
         reward = earned - effort_penalty(
-            action, memory.prev_action, asked, self.torque_limit, task.reward, memory.prev_change
+            acted, memory.prev_action, asked, self.torque_limit, task.reward, memory.prev_change
         )
-        self.seen = (error, asked, state.joint_vel)
-        memory.prev_action, memory.prev_change = action, action - memory.prev_action
+        self._seen = (error, asked, state.joint_vel)
+        memory.prev_action, memory.prev_change = acted, acted - memory.prev_action
         memory.extras = self.manner.critic_inputs(state)
         terminated = failed(error, task.termination) | diverged
-        reward = torch.where(diverged, torch.zeros_like(reward), reward)
+        reward[diverged] = 0.0
         truncated = (memory.step >= self.last_step) & ~terminated
-        done_ids = torch.nonzero(terminated | truncated).squeeze(-1)
-        metrics = {
-            "joint_error": (error.joint_pos_sq / self.action_dim).sqrt().mean().item(),
-            "foot_error": (error.foot_pos_sq / len(self.robot.legs)).sqrt().mean().item(),
-            "tilt_error": error.tilt.mean().item(),
-            "height_error": error.height.mean().item(),
-            "physics_ms": self._physics_ms,
-        }
+        done_ids = np.flatnonzero(terminated | truncated)
+        metrics = self._metrics(error)
         if len(done_ids):
-            metrics["episode_success"] = truncated[done_ids].float().mean().item()
+            metrics["episode_success"] = mean(truncated[done_ids])
         if task.adaptive_starts > 0.0:
-            self.starts.report(memory.step[done_ids], terminated[done_ids])
+            self.starts.report(tensor(memory.step[done_ids]), tensor(terminated[done_ids]))
             metrics["start_entropy"] = self.starts.entropy()
-        metrics |= self.manner.metrics()
         obs, final_obs = self._observe_and_reset(state, foot_pos, done_ids)
         return StepResult(
             obs=obs,
-            reward=reward,
-            terminated=terminated,
-            truncated=truncated,
+            reward=tensor(reward),
+            terminated=tensor(terminated),
+            truncated=tensor(truncated),
             final_obs=final_obs,
-            done_ids=done_ids,
+            done_ids=tensor(done_ids),
             metrics=metrics,
         )
 
@@ -200,53 +201,62 @@ class TrackingEnv:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _simulate(self, target: Tensor) -> Tensor:
+    def _metrics(self, error: TrackingError) -> dict[str, float]:
+        return {
+            "joint_error": mean(np.sqrt(error.joint_pos_sq / self.action_dim)),
+            "foot_error": mean(np.sqrt(error.foot_pos_sq / len(self.robot.legs))),
+            "tilt_error": mean(error.tilt),
+            "height_error": mean(error.height),
+            "physics_ms": self._physics_ms,
+        } | self.manner.metrics()
+
+    def _simulate(self, target: Array) -> Array:
         """Step physics with targets (N, J) that reach each motor after its delay; return who diverged (N,)."""
         substeps, randomization = self.backend.substeps, self.config.randomization
-        targets = arriving(
-            target, self.memory, randomization, self.ramp, substeps, self.robot.control_dt, self.generator
+        targets = tensor(
+            arriving(target, self.memory, randomization, self.ramp, substeps, self.robot.control_dt, self.generator)
         )
         timed = self._steps % PHYSICS_TIMING_STEPS == 0
         self._steps += 1
         if not timed:
             with span("physics"):
-                return self.backend.step(targets)
+                return self.backend.step(targets).numpy()
         before = time.process_time()
         with span("physics"):
             diverged = self.backend.step(targets)
         self._physics_ms = 1e3 * (time.process_time() - before)
-        return diverged
+        return diverged.numpy()
 
-    def _start_over(self, ids: Tensor, redraw: float) -> None:
+    def _start_over(self, ids: Array, redraw: float) -> None:
         """Begin a new episode for the robots ``ids`` (K,), some of them with new bodies."""
         self._redraw_bodies(ids, redraw)
-        start, state = self.starts.take(len(ids))
-        self.backend.set_state(ids, state)
-        memory = self.memory
+        frames, state = self.starts.take(len(ids))
+        self.backend.set_state(tensor(ids), state)
+        memory, start = self.memory, frames.numpy()
         memory.step[ids] = start
         memory.prev_action[ids] = 0.0
         memory.prev_change[ids] = 0.0
         # A robot that has stood or moved here for a while was last told to be here.
-        memory.past_targets[ids] = self.reference.joint_target[start].unsqueeze(1)
-        self.manner.begin(ids, start, state)
+        memory.past_targets[ids] = self._targets[start][:, None]
+        self.manner.begin(ids, start, state.numpy())
         memory.extras[ids] = self.manner.fresh_inputs(len(ids))
-        memory.policy_state[ids] = torch.nan
+        memory.policy_state[ids] = np.nan
 
-    def _redraw_bodies(self, ids: Tensor, chance: float) -> None:
+    def _redraw_bodies(self, ids: Array, chance: float) -> None:
         """Give some of the robots ``ids`` new bodies, and all of them new sensor errors."""
         config, rng, memory = self.config.randomization, self.generator, self.memory
         draw_sensor_errors(memory, ids, config, self.robot.control_dt / self.backend.substeps, self.ramp, rng)
-        chosen = ids[torch.rand(len(ids), generator=rng) < chance]
+        chosen = ids[torch.rand(len(ids), generator=rng).numpy() < chance]
         if len(chosen):
             body = draw_bodies(len(chosen), self.action_dim, TRAINING.friction, config, self.ramp, rng)
-            self.backend.set_parameters(chosen, body)
-            self.body.put(chosen, body)
-        body = self.body.rows(ids)
-        memory.slope[ids] = body.slope
-        memory.body[ids] = body_features(body, memory.delay[ids], config)
+            self.backend.set_parameters(tensor(chosen), body)
+            self.body.put(tensor(chosen), body)
+            memory.slope[chosen] = body.slope.numpy()
+            memory.body[chosen] = body_features(body, tensor(memory.delay[chosen]), config).numpy()
+        memory.body[ids, DELAY] = memory.delay[ids]
 
     def _observe_and_reset(
-        self, state: SimState, foot_pos: Tensor, done_ids: Tensor
+        self, state: SimState, foot_pos: Array, done_ids: Array
     ) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Observations of all robots after the ended ones began anew, and the last ones of those that ended.
 
@@ -257,54 +267,55 @@ class TrackingEnv:
             return obs, {name: rows[:0] for name, rows in obs.items()}
         ended, ended_state, ended_feet = self.memory.rows(done_ids), state.rows(done_ids), foot_pos[done_ids]
         self._start_over(done_ids, self.config.randomization.redraw)
-        fresh = self.backend.state()
+        fresh = self.backend.state().numpy()
         foot_pos[done_ids] = self.feet(fresh.joint_pos[done_ids])
         # Rows of robots that go on are the same before and after; a parked one is among the ended.
-        rows = self._observe(fresh.joined(ended_state), self.memory.joined(ended), torch.cat([foot_pos, ended_feet]))
+        feet = np.concatenate([foot_pos, ended_feet])
+        rows = self._observe(fresh.joined(ended_state), self.memory.joined(ended), feet)
         n = self.num_envs
         return {k: v[:n] for k, v in rows.items()}, {k: v[n:] for k, v in rows.items()}
 
-    def _observe(self, state: SimState, memory: Memory, foot_pos: Tensor) -> dict[str, Tensor]:
+    def _observe(self, state: SimState, memory: Memory, foot_pos: Array) -> dict[str, Tensor]:
         """Observations of rows of robots; the first N rows are this environment's and are remembered."""
         joint_pos, joint_vel, quat, ang_vel = sensed(
             state, memory, self.config.randomization, self.ramp, self.generator
         )
         frame = self.observe.frame(joint_pos, joint_vel, quat, memory.prev_action)
         policy_state = memory.policy_state
-        new = torch.isnan(policy_state[:, :1])
+        new = np.isnan(policy_state[:, :1])
         if new.any():
             # The reference faces +X at its start, so the true start heading is zero.
-            heading = torch.stack([torch.cos(memory.heading_offset), torch.sin(memory.heading_offset)], dim=-1)
-            policy_state = torch.where(new, self.observe.start_state(frame, heading), policy_state)
+            heading = np.stack([np.cos(memory.heading_offset), np.sin(memory.heading_offset)], axis=-1)
+            policy_state = np.where(new, self.observe.start_state(frame, heading), policy_state)
         self.memory.policy_state, self.memory.frame = policy_state[: self.num_envs], frame[: self.num_envs]
-        actor = self.observe(joint_pos, joint_vel, quat, ang_vel, memory.prev_action, memory.step, policy_state)
+        actor = self.observe(joint_pos, joint_vel, quat, ang_vel, memory.prev_action, memory.step, policy_state, frame)
         extras = critic_extras(state, self.reference, memory.step, foot_pos, memory.body)
-        return {"actor": actor, "critic": torch.cat([actor, extras, memory.extras], dim=-1)}
+        return {"actor": tensor(actor), "critic": tensor(np.concatenate([actor, extras, memory.extras], axis=-1))}
 
     def _push(self) -> None:
         """Kick a few robots in the ground plane."""
         speed = self.config.randomization.push_speed * self.ramp
         if speed <= 0:
             return
-        ids = torch.nonzero(torch.rand(self.num_envs, generator=self.generator) < self._push_chance).squeeze(-1)
+        ids = np.flatnonzero(torch.rand(self.num_envs, generator=self.generator).numpy() < self._push_chance)
         if len(ids):
             kick = uniform((len(ids), 3), -speed, speed, self.generator)
             kick[:, 2] = 0.0
-            self.backend.push(ids, kick)
+            self.backend.push(tensor(ids), kick)
 
-    def _park(self, diverged: Tensor, state: SimState) -> None:
+    def _park(self, diverged: Array, state: SimState) -> None:
         """Replace the state of robots whose physics diverged by the reference, so that nothing spreads NaN."""
-        ref, now = self.reference, self.reference.index(self.memory.step)
-        state.root_pos_w[diverged] = ref.root_pos[now][diverged]
-        state.root_quat_w[diverged] = ref.root_quat[now][diverged]
+        at = self.reference.at(self.memory.step[diverged] - 1)
+        state.root_pos_w[diverged] = at.root_pos
+        state.root_quat_w[diverged] = at.root_quat
         state.root_lin_vel_w[diverged] = 0.0
         state.root_ang_vel_b[diverged] = 0.0
-        state.joint_pos[diverged] = ref.joint_pos[now][diverged]
+        state.joint_pos[diverged] = at.joint_pos
         state.joint_vel[diverged] = 0.0
 
 
-def _f32(values: object) -> Tensor:
-    return torch.tensor(values, dtype=torch.float32)
+def _f32(values: object) -> Array:
+    return np.asarray(values, dtype=np.float32)
 
 
 @dataclass(frozen=True)

@@ -1,52 +1,47 @@
 """Foot positions of a quadruped from its joint angles, closed form, batched.
 
-What enters: joint angles in RobotSpec order. What leaves: foot centres in the base frame. Legs turn
-about X at the hip and about Y at thigh and calf, as on the Go2, Go1, A1 and Spot.
+What enters: joint angles in RobotSpec order, as a tensor or a numpy array. What leaves: foot centres in the base frame,
+of the same kind. Legs turn about X at the hip and about Y at thigh and calf, as on the Go2, Go1, A1 and Spot.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
+from lagoon.imitation.arrays import Array, library, stacked
 from lagoon.robot import RobotSpec
 
-Tensor = torch.Tensor
 
-
-class FootKinematics(torch.nn.Module):
+class FootKinematics:
     """Forward kinematics of all feet at once."""
-
-    thigh_ids: Tensor
-    hip_ids: Tensor
-    calf_ids: Tensor
-    hip_pos: Tensor
-    thigh_offset: Tensor
-    calf_offset: Tensor
-    foot_offset: Tensor
 
     def __init__(self, robot: RobotSpec) -> None:
         """Read the legs' geometry from the spec."""
-        super().__init__()
-        f32 = torch.float32
-        self.register_buffer("hip_ids", torch.from_numpy(robot.joint_ids([leg.hip_joint for leg in robot.legs])))
-        self.register_buffer("thigh_ids", torch.from_numpy(robot.joint_ids([leg.thigh_joint for leg in robot.legs])))
-        self.register_buffer("calf_ids", torch.from_numpy(robot.joint_ids([leg.calf_joint for leg in robot.legs])))
-        self.register_buffer("hip_pos", torch.tensor([leg.hip_pos_b for leg in robot.legs], dtype=f32))
-        self.register_buffer("thigh_offset", torch.tensor([leg.thigh_offset for leg in robot.legs], dtype=f32))
-        self.register_buffer("calf_offset", torch.tensor([leg.calf_offset for leg in robot.legs], dtype=f32))
-        self.register_buffer("foot_offset", torch.tensor([leg.foot_offset for leg in robot.legs], dtype=f32))
+        names = [[leg.hip_joint, leg.thigh_joint, leg.calf_joint] for leg in robot.legs]
+        self._ids = tuple(robot.joint_ids([leg[k] for leg in names]) for k in range(3))
+        parts = ("hip_pos_b", "thigh_offset", "calf_offset", "foot_offset")
+        hip, thigh, calf, foot = (np.array([getattr(leg, name) for leg in robot.legs], np.float32) for name in parts)
+        # Along the leg's own axes, (F,) each: what turns with the thigh, with the calf, and with the hip alone.
+        lengths = (
+            *calf[:, [0, 2]].T,
+            *foot[:, [0, 2]].T,
+            thigh[:, 0],
+            calf[:, 1] + foot[:, 1] + thigh[:, 1],
+            thigh[:, 2],
+        )
+        self._numpy = (*(np.ascontiguousarray(values) for values in lengths), hip)
+        self._torch = tuple(torch.from_numpy(values) for values in self._numpy)
 
-    def forward(self, joint_pos: Tensor) -> Tensor:
+    def __call__(self, joint_pos: Array) -> Array:
         """Return (..., F, 3) foot centres in the base frame [m] of (..., J) joint angles [rad]."""
-        a, b = joint_pos[..., self.hip_ids], joint_pos[..., self.thigh_ids]
-        c = b + joint_pos[..., self.calf_ids]
-        fx, fy, fz = self.foot_offset.unbind(-1)
-        kx, ky, kz = self.calf_offset.unbind(-1)
+        lib = library(joint_pos)
+        kx, kz, fx, fz, ox, y, oz, hip = self._numpy if lib is np else self._torch
+        a, b, c = (joint_pos[..., ids] for ids in self._ids)
+        c = b + c
         # In the hip frame: the calf joint turned by the thigh's angle, the foot by the calf's, both about Y.
-        sin_b, cos_b, sin_c, cos_c = torch.sin(b), torch.cos(b), torch.sin(c), torch.cos(c)
-        x = kx * cos_b + kz * sin_b + fx * cos_c + fz * sin_c
-        z = -kx * sin_b + kz * cos_b - fx * sin_c + fz * cos_c
-        ox, oy, oz = self.thigh_offset.unbind(-1)
-        x, y, z = x + ox, ky + fy + oy, z + oz
-        ca, sa = torch.cos(a), torch.sin(a)
-        return torch.stack([x, ca * y - sa * z, sa * y + ca * z], dim=-1) + self.hip_pos
+        sin_b, cos_b, sin_c, cos_c = lib.sin(b), lib.cos(b), lib.sin(c), lib.cos(c)
+        x = kx * cos_b + kz * sin_b + fx * cos_c + fz * sin_c + ox
+        z = kz * cos_b - kx * sin_b - fx * sin_c + fz * cos_c + oz
+        cos_a, sin_a = lib.cos(a), lib.sin(a)
+        return stacked([x, cos_a * y - sin_a * z, sin_a * y + cos_a * z]) + hip

@@ -7,9 +7,11 @@ cost.
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from lagoon.imitation.alignment import OnlineAlignment
+from lagoon.imitation.arrays import mean, tensor
 from lagoon.imitation.config import TaskConfig
 from lagoon.imitation.kinematics import FootKinematics
 from lagoon.imitation.reference import Reference
@@ -19,6 +21,7 @@ from lagoon.robot import RobotSpec
 from lagoon.sim.backend import SimState
 
 Tensor = torch.Tensor
+Array = np.ndarray
 
 
 class Manner:
@@ -35,7 +38,7 @@ class Manner:
         """Keep the parts; alignment and style are None where their share is zero."""
         self.reference, self.task, self.alignment, self.style = reference, task, alignment, style
         self._feet = feet
-        self._looks, self._lag = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
+        self._looks, self._lag = np.zeros(0, np.float32), np.zeros(0, np.int64)
         joints = reference.joint_pos.shape[1]
         self.width = (2 + joints if alignment else 0) + (1 if style else 0)
         """Columns that the critic gets."""
@@ -54,14 +57,14 @@ class Manner:
             Style(reference, task.style, num_envs, seed) if style else None,
         )
 
-    def begin(self, ids: Tensor, frame: Tensor, state: SimState) -> None:
+    def begin(self, ids: Array, frame: Array, state: SimState) -> None:
         """Start the robots ``ids`` (K,) at frames (K,) in states (K rows)."""
         if self.alignment is not None:
-            self.alignment.begin(ids, frame)
+            self.alignment.begin(tensor(ids), tensor(frame))
         if self.style is not None:
-            self.style.begin(ids, state, self._feet(state.joint_pos))
+            self.style.begin(tensor(ids), state.torch(), tensor(self._feet(state.joint_pos)))
 
-    def reward(self, state: SimState, step: Tensor, foot_pos: Tensor) -> tuple[Tensor, TrackingError]:
+    def reward(self, state: SimState, step: Array, foot_pos: Array) -> tuple[Array, TrackingError]:
         """Return rewards (N,) in [0, 1] and the errors by which a robot fails.
 
         Args:
@@ -72,38 +75,39 @@ class Manner:
         earned, error = self._tracking(state, step, foot_pos)
         if self.style is None:
             return earned, error
-        self._looks = self.style.reward(state, foot_pos)
+        self._looks = self.style.reward(state.torch(), tensor(foot_pos)).numpy()
         share = self.task.style.share
         return (1.0 - share) * earned + share * self._looks, error
 
-    def _tracking(self, state: SimState, step: Tensor, foot_pos: Tensor) -> tuple[Tensor, TrackingError]:
+    def _tracking(self, state: SimState, step: Array, foot_pos: Array) -> tuple[Array, TrackingError]:
         share = self.task.alignment.share
         if self.alignment is None:
             error = tracking_error(state, self.reference, step, foot_pos)
             return tracking_reward(error, self.task.reward), error
-        self.alignment.advance(state, step)
-        error = tracking_error(state, self.reference, self.alignment.frame, foot_pos, self.alignment.rate)
+        self.alignment.advance(state.torch(), tensor(step))
+        frame, rate = self.alignment.frame.numpy(), self.alignment.rate.numpy()
+        error = tracking_error(state, self.reference, frame, foot_pos, rate)
         earned = tracking_reward(error, self.task.reward)
         if share < 1.0:
             on_time = tracking_error(state, self.reference, step, foot_pos)
             earned = share * earned + (1.0 - share) * tracking_reward(on_time, self.task.reward)
-        self._lag = self.alignment.frame - step.clamp(max=self.reference.num_frames)
+        self._lag = frame - np.minimum(step, self.reference.num_frames)
         return earned, error
 
-    def critic_inputs(self, state: SimState) -> Tensor:
+    def critic_inputs(self, state: SimState) -> Array:
         """(N, width) lag and pace, joint errors at the aligned frame, style of the last transition; after reward()."""
         columns = []
         if self.alignment is not None:
-            lag = self._lag.to(torch.float32) / max(1, self.alignment.lag)
-            error = self.reference.joint_pos[self.reference.index(self.alignment.frame)] - state.joint_pos
-            columns += [lag.unsqueeze(-1), self.alignment.rate.unsqueeze(-1), error]
+            lag = self._lag.astype(np.float32) / max(1, self.alignment.lag)
+            error = self.reference.at(self.alignment.frame.numpy()).joint_pos - state.joint_pos
+            columns += [lag[:, None], self.alignment.rate.numpy()[:, None], error]
         if self.style is not None:
-            columns.append(self._looks.unsqueeze(-1))
-        return torch.cat(columns, dim=-1) if columns else torch.zeros(len(state.joint_pos), 0)
+            columns.append(self._looks[:, None])
+        return np.concatenate(columns, axis=-1) if columns else np.zeros((len(state.joint_pos), 0), np.float32)
 
-    def fresh_inputs(self, count: int) -> Tensor:
+    def fresh_inputs(self, count: int) -> Array:
         """(count, width) what the critic is told of robots that have just begun."""
-        inputs = torch.zeros(count, self.width)
+        inputs = np.zeros((count, self.width), np.float32)
         if self.alignment is not None:
             inputs[:, 1] = 1.0
         if self.style is not None:
@@ -114,9 +118,9 @@ class Manner:
         """Numbers for the log, of the last step."""
         found: dict[str, float] = {}
         if self.alignment is not None:
-            found["lag_frames"] = self._lag.abs().float().mean().item()
+            found["lag_frames"] = mean(abs(self._lag))
         if self.style is not None:
-            found["style_reward"] = self._looks.mean().item()
+            found["style_reward"] = mean(self._looks)
             found |= self.style.stats
         return found
 

@@ -1,75 +1,78 @@
 """What the environment remembers of each robot between two control steps.
 
-What enters and leaves: rows of tensors, one row a robot; selected, joined and written by index.
+What enters and leaves: rows of numpy arrays, float32 or int64, one row a robot; selected, joined and written by index.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-import torch
+import numpy as np
 
-Tensor = torch.Tensor
+Array = np.ndarray
 
 
 @dataclass
 class Memory:
     """Rows of N robots."""
 
-    step: Tensor
+    step: Array
     """(N,) int64 control steps since frame 0 of the reference."""
-    prev_action: Tensor
+    prev_action: Array
     """(N, J) the last action."""
-    prev_change: Tensor
+    prev_change: Array
     """(N, J) how the last action differed from the one before."""
-    past_targets: Tensor
+    past_targets: Array
     """(N, D, J) the last joint targets that reached the motors, newest first [rad]; what a delayed motor follows."""
-    policy_state: Tensor
+    policy_state: Array
     """(N, S) the policy's own state; NaN until the first observation fills it."""
-    frame: Tensor
+    frame: Array
     """(N, F) what the policy will remember of the current step."""
-    joint_pos_offset: Tensor
+    joint_pos_offset: Array
     """(N, J) constant encoder errors of the episode [rad]."""
-    tilt_offset: Tensor
+    tilt_offset: Array
     """(N, 3) constant IMU error of the episode, a rotation vector [rad]."""
-    heading_offset: Tensor
+    heading_offset: Array
     """(N,) error of the start heading [rad]."""
-    zero_offset: Tensor
+    zero_offset: Array
     """(N, J) constant error of the joints' zeros in the episode, in readings and in commands [rad]."""
-    delay: Tensor
+    delay: Array
     """(N,) int64 physics steps from an action to its torque."""
-    slope: Tensor
+    slope: Array
     """(N, 2) x and y of the unit vector against gravity, in the floor's frame."""
-    body: Tensor
+    body: Array
     """(N, P) the randomized parameters as the critic sees them."""
-    extras: Tensor
+    extras: Array
     """(N, E) what the critic sees of alignment and style; E is 0 without them."""
 
     @staticmethod
     def zeros(count: int, joints: int, state: int, frame: int, body: int, depth: int = 1, extras: int = 0) -> Memory:
         """Empty rows of the given widths, with ``depth`` past targets."""
-        whole = torch.int64
+        rows = lambda *shape: np.zeros((count, *shape), np.float32)  # noqa: E731
         return Memory(
-            step=torch.zeros(count, dtype=whole),
-            prev_action=torch.zeros(count, joints),
-            prev_change=torch.zeros(count, joints),
-            past_targets=torch.zeros(count, depth, joints),
-            policy_state=torch.full((count, state), torch.nan),
-            frame=torch.zeros(count, frame),
-            joint_pos_offset=torch.zeros(count, joints),
-            tilt_offset=torch.zeros(count, 3),
-            heading_offset=torch.zeros(count),
-            zero_offset=torch.zeros(count, joints),
-            delay=torch.zeros(count, dtype=whole),
-            slope=torch.zeros(count, 2),
-            body=torch.zeros(count, body),
-            extras=torch.zeros(count, extras),
+            step=np.zeros(count, np.int64),
+            prev_action=rows(joints),
+            prev_change=rows(joints),
+            past_targets=rows(depth, joints),
+            policy_state=np.full((count, state), np.nan, np.float32),
+            frame=rows(frame),
+            joint_pos_offset=rows(joints),
+            tilt_offset=rows(3),
+            heading_offset=rows(),
+            zero_offset=rows(joints),
+            delay=np.zeros(count, np.int64),
+            slope=rows(2),
+            body=rows(body),
+            extras=rows(extras),
         )
 
-    def rows(self, ids: Tensor) -> Memory:
+    def rows(self, ids: Array) -> Memory:
         """Copy of the given rows."""
-        return Memory(*(getattr(self, item.name)[ids] for item in fields(self)))
+        return Memory(*(getattr(self, name)[ids] for name in _NAMES))
 
     def joined(self, other: Memory) -> Memory:
         """These rows, then those of ``other``."""
-        return Memory(*(torch.cat([getattr(self, item.name), getattr(other, item.name)]) for item in fields(self)))
+        return Memory(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in _NAMES))
+
+
+_NAMES = tuple(item.name for item in fields(Memory))

@@ -11,8 +11,10 @@ first. A frame is joint angles minus the stand (J), joint velocities * 0.05 (J),
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
+from lagoon.imitation.arrays import Array, joined, library, rows_of, stacked
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rotations import (
     gravity_in_base,
@@ -28,6 +30,8 @@ Tensor = torch.Tensor
 
 JOINT_VEL_SCALE = 0.05
 ANG_VEL_SCALE = 0.25
+WAVES = (1.0, 3.0, 8.0)
+"""The clock of the motion is shown by sine and cosine at so many times the phase."""
 
 
 class ActorObservation(torch.nn.Module):
@@ -35,6 +39,10 @@ class ActorObservation(torch.nn.Module):
 
     default_joint_pos: Tensor
     words: Tensor
+    ahead: Tensor
+    waves: Tensor
+    now: Tensor
+    window: Tensor
 
     def __init__(
         self,
@@ -58,46 +66,57 @@ class ActorObservation(torch.nn.Module):
         self.lookahead, self.history = tuple(lookahead), history
         self.register_buffer("default_joint_pos", default_joint_pos.float())
         self.register_buffer("words", torch.zeros(0) if words is None else words.float())
+        self.register_buffer("ahead", torch.tensor(self.lookahead))
+        self.register_buffer("waves", torch.tensor(WAVES))
+        # One row of a table for all that is looked up at a time.
+        self.register_buffer("now", torch.cat([reference.root_quat, reference.root_ang_vel * ANG_VEL_SCALE], dim=1))
+        window = [reference.joint_pos - self.default_joint_pos, reference.gravity]
+        self.register_buffer("window", torch.cat(window, dim=1))
+        self._arrays = {name: table.numpy() for name, table in self.named_buffers(recurse=False)}
         joints = len(default_joint_pos)
         self.frame_size = 3 * joints + 3
         self.state_size = 2 + history * self.frame_size
         # gravity, gyro, joints, velocities, action; orientation error; window; history; phase; words.
-        window = len(lookahead) * (joints + 3)
-        self.size = 6 + 3 * joints + 3 + window + 3 + history * self.frame_size + 6 + len(self.words)
+        width = len(lookahead) * (joints + 3)
+        self.size = 6 + 3 * joints + 3 + width + 3 + history * self.frame_size + 6 + len(self.words)
 
-    def frame(self, joint_pos: Tensor, joint_vel: Tensor, imu_quat: Tensor, prev_action: Tensor) -> Tensor:
+    def _table(self, name: str, x: Array) -> Array:
+        """A constant table as the kind of array that ``x`` is."""
+        return self._arrays[name] if isinstance(x, np.ndarray) else getattr(self, name)
+
+    def frame(self, joint_pos: Array, joint_vel: Array, imu_quat: Array, prev_action: Array) -> Array:
         """(N, frame_size) what is remembered of one control step."""
-        return torch.cat(
+        return joined(
             [
-                joint_pos - self.default_joint_pos,
+                joint_pos - self._table("default_joint_pos", joint_pos),
                 joint_vel * JOINT_VEL_SCALE,
                 prev_action,
                 gravity_in_base(imu_quat),
-            ],
-            dim=-1,
+            ]
         )
 
-    def start_state(self, frame: Tensor, heading: Tensor) -> Tensor:
+    def start_state(self, frame: Array, heading: Array) -> Array:
         """(N, S) the state at the first step: this heading (N, 2), and this frame as the whole past."""
-        return torch.cat([heading] + [frame] * self.history, dim=-1)
+        return joined([heading] + [frame] * self.history)
 
-    def next_state(self, state: Tensor, frame: Tensor) -> Tensor:
+    def next_state(self, state: Array, frame: Array) -> Array:
         """(N, S) the state after a step: the heading stays, the oldest frame goes."""
         if self.history == 0:
             return state
-        return torch.cat([state[..., :2], frame, state[..., 2 : 2 + (self.history - 1) * self.frame_size]], dim=-1)
+        return joined([state[..., :2], frame, state[..., 2 : 2 + (self.history - 1) * self.frame_size]])
 
     def forward(
         self,
-        joint_pos: Tensor,
-        joint_vel: Tensor,
-        imu_quat: Tensor,
-        imu_ang_vel: Tensor,
-        prev_action: Tensor,
-        step: Tensor,
-        state: Tensor,
-    ) -> Tensor:
-        """Build the rows.
+        joint_pos: Array,
+        joint_vel: Array,
+        imu_quat: Array,
+        imu_ang_vel: Array,
+        prev_action: Array,
+        step: Array,
+        state: Array,
+        frame: Array | None = None,
+    ) -> Array:
+        """Build the rows, of numpy arrays as of tensors.
 
         Args:
             joint_pos: (N, J) encoder readings [rad].
@@ -107,32 +126,34 @@ class ActorObservation(torch.nn.Module):
             prev_action: (N, J) the previous output.
             step: (N,) int64 control steps since frame 0 of the reference.
             state: (N, S) see the module's docstring.
+            frame: (N, frame_size) what ``frame`` returned for these readings, where it is known already.
 
         Returns:
             (N, size) rows, not normalised.
         """
-        ref = self.reference
-        now = ref.index(step + 1)
+        ref, lib = self.reference, library(joint_pos)
+        now = self._table("now", joint_pos)[ref.index(step + 1)]
         heading = quat_from_heading(state[..., :2])
         # Where the base should be pointing, seen from where it points.
-        error = quat_to_rotvec(quat_mul(quat_conj(imu_quat), quat_mul(heading, ref.root_quat[now])))
+        error = quat_to_rotvec(quat_mul(quat_conj(imu_quat), quat_mul(heading, now[..., :4])))
+        window = self._table("window", joint_pos)[ref.index(step[:, None] + self._table("ahead", joint_pos))]
+        phase = ref.phase(step)[:, None] * self._table("waves", joint_pos)
         parts = [
-            self.frame(joint_pos, joint_vel, imu_quat, prev_action),
+            self.frame(joint_pos, joint_vel, imu_quat, prev_action) if frame is None else frame,
             imu_ang_vel * ANG_VEL_SCALE,
             error,
+            rows_of(window),
+            now[..., 4:],
+            state[..., 2:],
+            rows_of(stacked([lib.sin(phase), lib.cos(phase)])),
         ]
-        for ahead in self.lookahead:
-            rows = ref.index(step + ahead)
-            parts += [ref.joint_pos[rows] - self.default_joint_pos, ref.gravity[rows]]
-        parts += [ref.root_ang_vel[now] * ANG_VEL_SCALE, state[..., 2:]]
-        phase = ref.phase(step, joint_pos.dtype).unsqueeze(-1)
-        parts += [f(k * phase) for k in (1, 3, 8) for f in (torch.sin, torch.cos)]
-        if len(self.words):
-            parts += [self.words.expand(joint_pos.shape[0], -1)]
-        return torch.cat(parts, dim=-1)
+        words = self._table("words", joint_pos)
+        if len(words):
+            parts += [lib.broadcast_to(words, (joint_pos.shape[0], len(words)))]
+        return joined(parts)
 
 
-def critic_extras(state: SimState, reference: Reference, step: Tensor, foot_pos: Tensor, body: Tensor) -> Tensor:
+def critic_extras(state: SimState, reference: Reference, step: Array, foot_pos: Array, body: Array) -> Array:
     """What the critic sees beyond the actor: everything a simulator knows and a robot does not.
 
     Args:
@@ -145,8 +166,8 @@ def critic_extras(state: SimState, reference: Reference, step: Tensor, foot_pos:
     Returns:
         (N, 3 + 1 + 3 + 3F + P) rows, not normalised.
     """
-    now = reference.index(step)
+    now = reference.at(step)
     lin_vel = quat_rotate_inverse(state.root_quat_w, state.root_lin_vel_w)
-    pos_error = quat_rotate_inverse(state.root_quat_w, reference.root_pos[now] - state.root_pos_w)
-    foot_error = (reference.foot_pos[now] - foot_pos).flatten(1)
-    return torch.cat([lin_vel, state.root_pos_w[:, 2:], pos_error * 2.0, foot_error * 5.0, body], dim=-1)
+    pos_error = quat_rotate_inverse(state.root_quat_w, now.root_pos - state.root_pos_w)
+    foot_error = rows_of(now.foot_pos - foot_pos)
+    return joined([lin_vel, state.root_pos_w[:, 2:], pos_error * 2.0, foot_error * 5.0, body])

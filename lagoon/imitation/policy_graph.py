@@ -12,6 +12,7 @@ import math
 import torch
 
 from lagoon.engine.policy import GaussianActorCritic
+from lagoon.imitation.arrays import Array
 from lagoon.imitation.config import TaskConfig
 from lagoon.imitation.observations import ActorObservation
 from lagoon.imitation.reference import Reference
@@ -30,7 +31,7 @@ def blend_of(cutoff: float, dt: float) -> float:
     return 1.0 - math.exp(-2.0 * math.pi * cutoff * dt) if cutoff > 0.0 else 1.0
 
 
-def filtered(action: Tensor, prev_action: Tensor, blend: float) -> Tensor:
+def filtered(action: Array, prev_action: Array, blend: float) -> Array:
     """(N, J) the low-passed action; ``prev_action`` is the one that this gave a step before."""
     return prev_action + blend * (action - prev_action)
 
@@ -92,7 +93,7 @@ class PolicyGraph(torch.nn.Module):
         fresh = self.observe.start_state(frame, heading_of(imu_quat))
         state = torch.where(time_step < 0.5, fresh, state)
         step = torch.round(time_step).squeeze(-1).to(torch.int64)
-        rows = self.observe(joint_pos, joint_vel, imu_quat, imu_ang_vel, prev_action, step, state)
+        rows = self.observe(joint_pos, joint_vel, imu_quat, imu_ang_vel, prev_action, step, state, frame)
         action = self.actor(self.normalizer(rows)).clamp(-self.action_clip, self.action_clip)
         if self.blend < 1.0:
             action = filtered(action, prev_action, self.blend)

@@ -6,8 +6,10 @@ errors of sensors and timing. ``ramp`` in [0, 1] shrinks every range toward its 
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
+from lagoon.imitation.arrays import Array, clipped, joined, library, squared
 from lagoon.imitation.config import RandomizationConfig
 from lagoon.imitation.memory import Memory
 from lagoon.imitation.rotations import quat_from_rotvec, quat_mul
@@ -71,6 +73,10 @@ def draw_bodies(
     return body
 
 
+DELAY = 12
+"""Column of the delay in what ``body_features`` returns: it is drawn anew for every episode, the body is not."""
+
+
 def body_features(body: BodyParameters, delay: Tensor, config: RandomizationConfig) -> Tensor:
     """(N, 13 + what is randomized beside) the parameters scaled to about one, for the critic."""
     column = lambda x: x.unsqueeze(-1)  # noqa: E731
@@ -99,7 +105,7 @@ def body_features(body: BodyParameters, delay: Tensor, config: RandomizationConf
 
 
 def draw_sensor_errors(
-    memory: Memory, ids: Tensor, config: RandomizationConfig, physics_dt: float, ramp: float, generator: torch.Generator
+    memory: Memory, ids: Array, config: RandomizationConfig, physics_dt: float, ramp: float, generator: torch.Generator
 ) -> None:
     """Draw the errors that stay the same for an episode, for the robots ``ids`` (K,), into their rows."""
     count, joints = len(ids), memory.joint_pos_offset.shape[1]
@@ -120,31 +126,32 @@ def sensed(
     config: RandomizationConfig,
     ramp: float,
     generator: torch.Generator,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Array, Array, Array, Array]:
     """Return what the sensors report of N true states: joint angles, velocities, orientation, gyro."""
     joints = state.joint_pos.shape[1]
-    noise = torch.randn((len(state.joint_pos), 2 * joints + 6), generator=generator) * ramp
-    q, v, tilt, gyro = noise.split([joints, joints, 3, 3], dim=1)
-    wobble = quat_from_rotvec(memory.tilt_offset + tilt * config.tilt_noise)
+    noise = torch.randn((len(state.joint_pos), 2 * joints + 6), generator=generator).numpy()
+    q, v, tilt, gyro = np.split(noise, (joints, 2 * joints, 2 * joints + 3), axis=1)
+    wobble = quat_from_rotvec(memory.tilt_offset + tilt * (ramp * config.tilt_noise))
     joint_pos, quat = state.joint_pos + memory.joint_pos_offset, state.root_quat_w
     if config.zero_offset > 0.0:
-        joint_pos = joint_pos + memory.zero_offset
+        joint_pos += memory.zero_offset
     if config.slope > 0.0:
         quat = quat_mul(upright_from_floor(memory.slope), quat)
     return (
-        joint_pos + q * config.joint_pos_noise,
-        state.joint_vel + v * config.joint_vel_noise,
+        joint_pos + q * (ramp * config.joint_pos_noise),
+        state.joint_vel + v * (ramp * config.joint_vel_noise),
         quat_mul(quat, wobble),
-        state.root_ang_vel_b + gyro * config.ang_vel_noise,
+        state.root_ang_vel_b + gyro * (ramp * config.ang_vel_noise),
     )
 
 
-def upright_from_floor(slope: Tensor) -> Tensor:
+def upright_from_floor(slope: Array) -> Array:
     """(N, 4) the turn from the floor's frame to one whose z points against gravity.
 
     Args:
         slope: (N, 2) x and y of the unit vector against gravity, in the floor's frame.
     """
-    size = slope.norm(dim=-1, keepdim=True)
-    angle = torch.asin(size.clamp(max=1.0)) / size.clamp(min=1e-9)
-    return quat_from_rotvec(torch.cat([slope[:, 1:] * angle, -slope[:, :1] * angle, torch.zeros_like(size)], dim=-1))
+    lib = library(slope)
+    size = lib.sqrt(squared(slope))[:, None]
+    angle = lib.arcsin(clipped(size, 0.0, 1.0)) / clipped(size, 1e-9, None)
+    return quat_from_rotvec(joined([slope[:, 1:] * angle, -slope[:, :1] * angle, lib.zeros_like(size)]))

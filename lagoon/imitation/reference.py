@@ -6,12 +6,13 @@ frame with the final pose at rest, looked up by control step.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from lagoon.errors import BadInputError
+from lagoon.imitation.arrays import Array, clipped, floats
 from lagoon.imitation.feedforward import gravity_offset
 from lagoon.imitation.kinematics import FootKinematics
 from lagoon.imitation.rotations import gravity_in_base
@@ -31,6 +32,30 @@ def facing_x(motion: RobotMotion) -> RobotMotion:
         root_pos_w=quat_rotate(turn, motion.root_pos_w - origin),
         root_quat_w=quat_mul(turn, motion.root_quat_w),
     )
+
+
+@dataclass
+class Frames:
+    """Rows of the reference, one for each of N robots; frames and units as in RobotMotion."""
+
+    root_pos: Array
+    """(N, 3)"""
+    root_quat: Array
+    """(N, 4)"""
+    root_lin_vel: Array
+    """(N, 3)"""
+    root_ang_vel: Array
+    """(N, 3)"""
+    joint_pos: Array
+    """(N, J)"""
+    joint_vel: Array
+    """(N, J)"""
+    joint_target: Array
+    """(N, J) joint_pos and what holds it against gravity."""
+    gravity: Array
+    """(N, 3)"""
+    foot_pos: Array
+    """(N, F, 3) in the base frame."""
 
 
 class Reference(torch.nn.Module):
@@ -76,11 +101,24 @@ class Reference(torch.nn.Module):
         table("joint_target", motion.joint_pos + gravity_offset(motion, robot))
         self.register_buffer("gravity", gravity_in_base(self.root_quat))
         self.register_buffer("foot_pos", FootKinematics(robot)(self.joint_pos))
+        tables = [getattr(self, name).flatten(1).numpy() for name in Frames.__dataclass_fields__]
+        ends = np.cumsum([table.shape[1] for table in tables])
+        self._packed = np.concatenate(tables, axis=1)
+        self._places = [slice(end - table.shape[1], end) for end, table in zip(ends, tables, strict=True)]
 
-    def index(self, step: Tensor) -> Tensor:
-        """Row of the tables for control steps (N,) int64; steps beyond the end give the resting row."""
-        return torch.clamp(step, 0, self.num_frames)
+    def index(self, step: Array) -> Array:
+        """Row of the tables for control steps (...) int64; steps beyond the end give the resting row."""
+        return clipped(step, 0, self.num_frames)
 
-    def phase(self, step: Tensor, dtype: torch.dtype) -> Tensor:
+    def at(self, step: Array) -> Frames:
+        """Rows for control steps (N,); those of numpy come out of one table at once and are views of one array."""
+        if not isinstance(step, np.ndarray):
+            now = self.index(step)
+            return Frames(*(getattr(self, name)[now] for name in Frames.__dataclass_fields__))
+        rows = self._packed.take(self.index(step), axis=0)
+        parts = [rows[:, place] for place in self._places]
+        return Frames(*parts[:-1], foot_pos=parts[-1].reshape(len(rows), -1, 3))
+
+    def phase(self, step: Array) -> Array:
         """(N,) how far control steps (N,) are in the motion, in half turns of a clock [rad]: pi at its end."""
-        return torch.pi * step.to(dtype) / self.num_frames
+        return torch.pi * floats(step) / self.num_frames

@@ -1,6 +1,6 @@
 """The tracking reward: how near the robot is to the reference, at this very step or at the frame aligned with it.
 
-What enters: errors of N robots. What leaves: (N,) rewards. Pure functions of tensors.
+What enters: errors of N robots. What leaves: (N,) rewards. Pure functions of tensors or of numpy arrays.
 
 Source: the weighted sum of exponentials of DeepMimic (Peng et al. 2018, sec. 5), with LAGOON's state
 terms; weights and scales are lagoon's own (see RewardConfig).
@@ -9,46 +9,44 @@ terms; weights and scales are lagoon's own (see RewardConfig).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-import torch
-
+from lagoon.imitation.arrays import Array, clipped, library, squared
 from lagoon.imitation.config import RewardConfig
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rotations import gravity_in_base, quat_conj, quat_mul, quat_to_rotvec
 from lagoon.sim.backend import SimState
-
-Tensor = torch.Tensor
 
 
 @dataclass
 class TrackingError:
     """Distances between N robots and the reference, all unsigned."""
 
-    joint_pos_sq: Tensor
+    joint_pos_sq: Array
     """(N,) summed squared joint errors [rad^2]."""
-    joint_vel_sq: Tensor
+    joint_vel_sq: Array
     """(N,) summed squared joint velocity errors [rad^2/s^2]."""
-    foot_pos_sq: Tensor
+    foot_pos_sq: Array
     """(N,) summed squared foot errors in the base frame [m^2]."""
-    height: Tensor
+    height: Array
     """(N,) base height error [m]."""
-    tilt: Tensor
+    tilt: Array
     """(N,) angle between the gravity directions [rad]."""
-    rotation: Tensor
+    rotation: Array
     """(N,) angle of the whole orientation error [rad]."""
-    lin_vel_sq: Tensor
+    lin_vel_sq: Array
     """(N,) squared base velocity error [m^2/s^2]."""
-    ang_vel_sq: Tensor
+    ang_vel_sq: Array
     """(N,) squared angular velocity error [rad^2/s^2]."""
 
-    @property
-    def heading_sq(self) -> Tensor:
+    @cached_property
+    def heading_sq(self) -> Array:
         """(N,) what is left of the squared orientation error beside the tilt [rad^2]."""
-        return torch.clamp(self.rotation**2 - self.tilt**2, min=0.0)
+        return clipped(self.rotation**2 - self.tilt**2, 0.0, None)
 
 
 def tracking_error(
-    state: SimState, reference: Reference, step: Tensor, foot_pos: Tensor, rate: Tensor | None = None
+    state: SimState, reference: Reference, step: Array, foot_pos: Array, rate: Array | None = None
 ) -> TrackingError:
     """Compare N robots with the reference at control steps (N,); ``foot_pos`` (N, F, 3) is in the base frame [m].
 
@@ -59,47 +57,48 @@ def tracking_error(
     and velocities are compared in world. Positions in the ground plane are not compared: the actor
     cannot sense them.
     """
-    now = reference.index(step)
-    rotation = quat_to_rotvec(quat_mul(quat_conj(reference.root_quat[now]), state.root_quat_w))
-    joint_vel, lin_vel, ang_vel = reference.joint_vel[now], reference.root_lin_vel[now], reference.root_ang_vel[now]
+    now, lib = reference.at(step), library(step)
+    rotation = quat_to_rotvec(quat_mul(quat_conj(now.root_quat), state.root_quat_w))
+    joint_vel, lin_vel, ang_vel = now.joint_vel, now.root_lin_vel, now.root_ang_vel
     if rate is not None:
-        pace = rate.unsqueeze(-1)
+        pace = rate[:, None]
         joint_vel, lin_vel, ang_vel = joint_vel * pace, lin_vel * pace, ang_vel * pace
-    level = (gravity_in_base(state.root_quat_w) * reference.gravity[now]).sum(-1)
+    level = (gravity_in_base(state.root_quat_w) * now.gravity).sum(-1)
     return TrackingError(
-        joint_pos_sq=((state.joint_pos - reference.joint_pos[now]) ** 2).sum(-1),
-        joint_vel_sq=((state.joint_vel - joint_vel) ** 2).sum(-1),
-        foot_pos_sq=((foot_pos - reference.foot_pos[now]) ** 2).sum((-1, -2)),
-        height=(state.root_pos_w[:, 2] - reference.root_pos[now, 2]).abs(),
-        tilt=torch.arccos(level.clamp(-1.0, 1.0)),
-        rotation=rotation.norm(dim=-1),
-        lin_vel_sq=((state.root_lin_vel_w - lin_vel) ** 2).sum(-1),
-        ang_vel_sq=((state.root_ang_vel_b - ang_vel) ** 2).sum(-1),
+        joint_pos_sq=squared(state.joint_pos - now.joint_pos),
+        joint_vel_sq=squared(state.joint_vel - joint_vel),
+        foot_pos_sq=squared(foot_pos - now.foot_pos),
+        height=abs(state.root_pos_w[:, 2] - now.root_pos[:, 2]),
+        tilt=lib.arccos(clipped(level, -1.0, 1.0)),
+        rotation=lib.sqrt(squared(rotation)),
+        lin_vel_sq=squared(state.root_lin_vel_w - lin_vel),
+        ang_vel_sq=squared(state.root_ang_vel_b - ang_vel),
     )
 
 
-def tracking_reward(error: TrackingError, config: RewardConfig) -> Tensor:
+def tracking_reward(error: TrackingError, config: RewardConfig) -> Array:
     """(N,) in (0, 1]; 1 when pose and velocity are exact: sum_k weight_k exp(-scale_k error_k)."""
+    exp = library(error.tilt).exp
     orientation = error.tilt**2 + config.heading_share * error.heading_sq
     pose = config.height_scale * error.height**2 + config.orientation_scale * orientation
     speed = config.lin_vel_scale * error.lin_vel_sq + config.ang_vel_scale * error.ang_vel_sq
     return (
-        config.joint_pos_weight * torch.exp(-config.joint_pos_scale * error.joint_pos_sq)
-        + config.joint_vel_weight * torch.exp(-config.joint_vel_scale * error.joint_vel_sq)
-        + config.foot_pos_weight * torch.exp(-config.foot_pos_scale * error.foot_pos_sq)
-        + config.pose_weight * torch.exp(-pose)
-        + config.velocity_weight * torch.exp(-speed)
+        config.joint_pos_weight * exp(-config.joint_pos_scale * error.joint_pos_sq)
+        + config.joint_vel_weight * exp(-config.joint_vel_scale * error.joint_vel_sq)
+        + config.foot_pos_weight * exp(-config.foot_pos_scale * error.foot_pos_sq)
+        + config.pose_weight * exp(-pose)
+        + config.velocity_weight * exp(-speed)
     )
 
 
 def effort_penalty(
-    action: Tensor,
-    prev_action: Tensor,
-    torque: Tensor,
-    torque_limit: Tensor,
+    action: Array,
+    prev_action: Array,
+    torque: Array,
+    torque_limit: Array,
     config: RewardConfig,
-    prev_change: Tensor | None = None,
-) -> Tensor:
+    prev_change: Array | None = None,
+) -> Array:
     """(N,) >= 0: the price of jerky actions and of torques near the limit.
 
     Args:
@@ -110,9 +109,10 @@ def effort_penalty(
         config: weights.
         prev_change: (N, J) change of the action one step before; needed for the price of jerk.
     """
-    rate = ((action - prev_action) ** 2).mean(-1)
-    excess = torch.clamp(torque.abs() / torque_limit - 0.7, min=0.0)
-    price = config.action_rate_penalty * rate + config.torque_penalty * (excess**2).mean(-1)
+    each = 1.0 / action.shape[-1]
+    excess = clipped(abs(torque) / torque_limit - 0.7, 0.0, None)
+    price = config.action_rate_penalty * each * squared(action - prev_action)
+    price = price + config.torque_penalty * each * squared(excess)
     if config.action_jerk_penalty > 0.0 and prev_change is not None:
-        price = price + config.action_jerk_penalty * ((action - prev_action - prev_change) ** 2).mean(-1)
+        price = price + config.action_jerk_penalty * each * squared(action - prev_action - prev_change)
     return price

@@ -94,7 +94,7 @@ class Starts:
         if self._states is None or self._next + count > len(self._frames):
             self._frames, self._states = self._draw(max(BATCH, count))
             self._next = 0
-        rows = torch.arange(self._next, self._next + count)
+        rows = slice(self._next, self._next + count)
         self._next += count
         return self._frames[rows], self._states.rows(rows)
 

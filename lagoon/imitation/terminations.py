@@ -1,4 +1,4 @@
-"""When an episode has failed. Pure functions of tensors.
+"""When an episode has failed. Pure functions of tensors or numpy arrays.
 
 What enters: tracking errors. What leaves: (N,) bool. Reaching the end of the clip is no failure; it
 is a time-out, which bootstraps the value.
@@ -6,15 +6,12 @@ is a time-out, which bootstraps the value.
 
 from __future__ import annotations
 
-import torch
-
+from lagoon.imitation.arrays import Array
 from lagoon.imitation.config import TerminationConfig
 from lagoon.imitation.rewards import TrackingError
 
-Tensor = torch.Tensor
 
-
-def failed(error: TrackingError, config: TerminationConfig) -> Tensor:
+def failed(error: TrackingError, config: TerminationConfig) -> Array:
     """(N,) True where the robot has left the reference further than it can come back from."""
     return (
         (error.tilt > config.max_tilt)

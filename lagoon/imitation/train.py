@@ -59,8 +59,10 @@ def check(policy: GaussianActorCritic, env: TrackingEnv) -> Check:
     alive = torch.ones(env.num_envs, dtype=torch.bool)
     fell = torch.full((env.num_envs,), torch.inf)
     errors = []
-    speeds = torch.tensor(env.robot.joint_vel_limit, dtype=torch.float32)
-    watch = Watch(env.torque_limit, speeds, env.config.task.termination, env.robot.control_dt)
+    strongest, fastest = (
+        torch.tensor(limit, dtype=torch.float32) for limit in (env.robot.torque_limit, env.robot.joint_vel_limit)
+    )
+    watch = Watch(strongest, fastest, env.config.task.termination, env.robot.control_dt)
     for step in range(env.last_step):
         action = policy.actor(policy.normalizer["actor"](obs["actor"]))
         result = env.step(action)

@@ -73,7 +73,7 @@ def test_robots_start_in_every_motion_and_go_on_into_the_next():
     task = TaskConfig(start_share=0.0, adaptive_starts=0.5)
     env = MakeChainEnv((crouch(40), crouch(40, 0.1), crouch(40)), ROBOT, TrainConfig(task=task))(0, 64, 3)
     env.reset()
-    begun = env.memory.step.clone()
+    begun = env.memory.step.copy()
     assert {int(step) // 40 for step in begun} == {0, 1, 2}
     for _ in range(30):
         result = env.step(torch.zeros(64, 12))

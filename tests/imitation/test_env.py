@@ -10,6 +10,7 @@ from lagoon.engine.environment import check_vec_env
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import RandomizationConfig, TaskConfig, TrainConfig
 from lagoon.imitation.env import TrackingEnv
+from lagoon.imitation.randomization import body_features
 from lagoon.imitation.reference import Reference
 
 CALM = TrainConfig(
@@ -93,25 +94,38 @@ def test_randomization_grows_with_progress(make_env):
     assert env.memory.delay.max() == 0
     env.set_progress(1.0)
     env.reset()
-    assert env.body.friction.std() > 0.01 and env.memory.joint_pos_offset.abs().max() > 0
+    assert env.body.friction.std() > 0.01 and abs(env.memory.joint_pos_offset).max() > 0
 
 
 def test_a_delayed_action_arrives_later(make_env):
     env = make_env(n=3)
     env.reset()
-    env.memory.delay[:] = torch.tensor([0, 1, 2])
+    env.memory.delay[:] = [0, 1, 2]
     env.step(torch.full((3, 12), 0.5))
     moved = (env.backend.state().joint_pos - env.reference.joint_pos[0]).abs().sum(dim=1)
     assert moved[0] > moved[1] > moved[2]
 
 
+def test_the_critic_is_told_of_the_body_and_delay_that_each_robot_has(make_env):
+    """Bodies are drawn at some resets, delays at all; what is told is kept up to date by parts."""
+    env = make_env(TrainConfig(), n=16)
+    env.set_progress(1.0)
+    env.reset()
+    draw = torch.Generator().manual_seed(0)
+    ended = 0
+    for _ in range(60):
+        ended += len(env.step(2.0 * torch.randn(16, 12, generator=draw)).done_ids)
+    wanted = body_features(env.body, torch.from_numpy(env.memory.delay), env.config.randomization)
+    assert ended > 16 and torch.equal(torch.from_numpy(env.memory.body), wanted)
+
+
 def test_the_critic_sees_position_error_and_the_actor_does_not(make_env):
     env = make_env(n=2)
     env.reset()
-    state = env.backend.state()
+    state = env.backend.state().numpy()
     feet = env.feet(state.joint_pos)
     before = {k: v.clone() for k, v in env._observe(state, env.memory, feet).items()}
-    moved = dataclasses.replace(state, root_pos_w=state.root_pos_w + torch.tensor([0.5, 0.2, 0.0]))
+    moved = dataclasses.replace(state, root_pos_w=state.root_pos_w + np.array([0.5, 0.2, 0.0], np.float32))
     after = env._observe(moved, env.memory, feet)
     assert torch.equal(before["actor"], after["actor"])
     assert not torch.equal(before["critic"], after["critic"])

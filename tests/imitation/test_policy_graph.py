@@ -58,7 +58,7 @@ def test_graph_gives_the_actions_of_the_training_environment(robot, make_crouch,
         )
         if tick == 0:  # At the first tick the graph reads its start heading; the environment is told zero.
             assert (state[:, :2] - torch.tensor([1.0, 0.0])).abs().max() < 0.1
-            state[:, :2] = env.memory.policy_state[:, :2]
+            state[:, :2] = torch.from_numpy(env.memory.policy_state[:, :2])
             continue_with = policy.actor(policy.normalizer["actor"](obs["actor"])).clamp(-4, 4)
             action = continue_with
         wanted = policy.actor(policy.normalizer["actor"](obs["actor"])).clamp(-4.0, 4.0)

@@ -46,8 +46,8 @@ def test_environment_and_graph_filter_alike(robot, make_crouch):
                 now.joint_pos, now.joint_vel, now.root_quat_w, now.root_ang_vel_b, action, clock, state
             )
             obs = env.step(raw).obs
-            torch.testing.assert_close(env.memory.prev_action, action, atol=2e-4, rtol=1e-3)
-            torch.testing.assert_close(env.memory.past_targets[:, 0], target, atol=2e-4, rtol=1e-3)
+            torch.testing.assert_close(torch.from_numpy(env.memory.prev_action), action, atol=2e-4, rtol=1e-3)
+            torch.testing.assert_close(torch.from_numpy(env.memory.past_targets[:, 0]), target, atol=2e-4, rtol=1e-3)
             moved = max(moved, float((raw.clamp(-4, 4) - action).abs().max()))
     assert moved > 0.1, "the filter did something"
     env.close()
