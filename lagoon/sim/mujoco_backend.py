@@ -7,7 +7,6 @@ of threads. Domain randomization writes per-robot model fields, so it costs noth
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 
 import mujoco
@@ -22,6 +21,16 @@ from lagoon.sim.motors import motor_curve
 from lagoon.sim.variation import rarely_varied
 
 Tensor = torch.Tensor
+
+
+_FASTEST = 1e3
+"""Beyond this no joint and no base turns [rad/s] or moves [m/s]: physics has diverged."""
+
+
+def _run(indices: np.ndarray) -> np.ndarray | slice:
+    """Indices as a slice where they follow one another, which is read and written in half the time."""
+    first = int(indices[0])
+    return slice(first, first + len(indices)) if (np.diff(indices) == 1).all() else indices
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,11 @@ class MujocoBackend:
         self._batch = Batch(self.model, num_envs, threads)
         self._qpos, self._qvel = self._batch.bind("qpos"), self._batch.bind("qvel")
         self._ctrl, self._warmstart = self._batch.bind("ctrl"), self._batch.bind("qacc_warmstart")
+        self._time = self._batch.bind("time")
+        at = self.addresses
+        self._joint_qpos, self._joint_dof, self._actuator = map(_run, (at.joint_qpos, at.joint_dof, at.actuator))
+        self._broken = np.zeros(num_envs, dtype=bool)
+        """(N,) which may have failed since they were last put into a state."""
         self._torque = self._batch.bind("actuator_force")
         self._fields: dict[str, np.ndarray] = {}
         self._limits = np.tile(np.asarray(robot.torque_limit, dtype=np.float64), (num_envs, 1))
@@ -75,15 +89,15 @@ class MujocoBackend:
 
     def state(self) -> SimState:
         """See SimBackend.state."""
-        qpos, qvel, at = self._qpos, self._qvel, self.addresses
+        qpos, qvel = self._qpos, self._qvel
         tensor = lambda a: torch.from_numpy(a.astype(np.float32))  # noqa: E731
         return SimState(
             root_pos_w=tensor(qpos[:, 0:3]),
             root_quat_w=tensor(qpos[:, 3:7]),
             root_lin_vel_w=tensor(qvel[:, 0:3]),
             root_ang_vel_b=tensor(qvel[:, 3:6]),
-            joint_pos=tensor(qpos[:, at.joint_qpos]),
-            joint_vel=tensor(qvel[:, at.joint_dof]),
+            joint_pos=tensor(qpos[:, self._joint_qpos]),
+            joint_vel=tensor(qvel[:, self._joint_dof]),
         )
 
     def torques(self) -> Tensor:
@@ -108,7 +122,11 @@ class MujocoBackend:
         rows, at = ids.numpy(), self.addresses
         if len(rows) == 0:
             return
-        self._batch.reset(np.sort(rows), stage=mujoco.mjtStage.mjSTAGE_NONE)
+        if self._broken[rows].any():  # What MuJoCo counted against them has to go too.
+            self._batch.reset(np.sort(rows), stage=mujoco.mjtStage.mjSTAGE_NONE)
+            self._broken[rows] = False
+        # All else that a step leaves behind is written below; nothing here has activations or applied forces.
+        self._time[rows], self._warmstart[rows] = 0.0, 0.0
         self._qpos[rows, 0:3] = state.root_pos_w.numpy()
         quat = state.root_quat_w.numpy().astype(np.float64)
         self._qpos[rows, 3:7] = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
@@ -121,18 +139,22 @@ class MujocoBackend:
     def step(self, targets: Tensor) -> Tensor:
         """See SimBackend.step."""
         held = targets.dim() == 2
+        each = targets.numpy()[None] if held else targets.numpy()
         if held and self._curve is not None:
-            targets, held = targets.expand(self.substeps, *targets.shape), False
-        for target in targets[None] if held else targets:
+            each, held = np.repeat(each, self.substeps, axis=0), False
+        for target in each:
             if self._curve is not None:
                 self._limit_torques()
-            self._ctrl[:, self.addresses.actuator] = target.numpy()
-            # A robot whose physics diverges stops on its own; it is found below and the others go on.
-            with contextlib.suppress(SimulationError):
+            self._ctrl[:, self._actuator] = target
+            try:
                 self._batch.step(nstep=self.substeps if held else 1)
-        finite = np.isfinite(self._qpos).all(axis=1) & np.isfinite(self._qvel).all(axis=1)
-        diverged = ~finite | (np.abs(self._qvel).max(axis=1) > 1e3)
-        return torch.from_numpy(diverged)
+            except SimulationError:
+                self._broken[:] = True  # One of them stopped on its own; it is found below and the others go on.
+        # One number for all robots first: a maximum is NaN where anything is, and then no comparison holds.
+        if np.abs(self._qvel).max() <= _FASTEST and np.abs(self._qpos).max() < np.inf:
+            return torch.zeros(self.num_envs, dtype=torch.bool)
+        fine = (np.abs(self._qvel).max(axis=1) <= _FASTEST) & (np.abs(self._qpos).max(axis=1) < np.inf)
+        return torch.from_numpy(~fine)
 
     def set_parameters(self, ids: Tensor, parameters: BodyParameters) -> None:
         """See SimBackend.set_parameters."""

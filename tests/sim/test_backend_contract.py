@@ -160,6 +160,26 @@ def test_a_diverged_robot_is_reported_and_can_be_reset(make):
     assert not backend.step(standing(2).joint_pos).any()
 
 
+def test_nothing_of_what_was_before_is_left_in_a_robot_that_is_put_into_a_state(make):
+    """Warm starts, clocks and failures of the past would all show in the bits of what follows."""
+    used, fresh = make(4), make(4)
+    bad = standing(4)
+    bad.joint_vel[2] = float("nan")
+    used.set_state(torch.arange(4), standing(4))
+    for _ in range(10):
+        used.step(standing(4).joint_pos + 0.3)
+    used.set_state(torch.arange(4), bad)
+    used.step(standing(4).joint_pos)
+    order, wanted = torch.tensor([3, 0, 2, 1]), random_state(4)
+    wanted.root_pos_w[:, 2] = 0.3
+    for backend in (used, fresh):
+        backend.set_state(order, wanted)
+        for _ in range(20):
+            backend.step(standing(4).joint_pos)
+    for name in wanted.__dataclass_fields__:
+        assert torch.equal(getattr(used.state(), name), getattr(fresh.state(), name)), name
+
+
 def test_dt_must_divide_the_control_period():
     from lagoon.errors import BadInputError
 
