@@ -20,12 +20,13 @@ from lagoon.imitation import joining
 from lagoon.imitation.arrays import clipped, mean, tensor
 from lagoon.imitation.arrival import arriving, depth_of
 from lagoon.imitation.config import TrainConfig
+from lagoon.imitation.draws import Draws
 from lagoon.imitation.kinematics import FootKinematics
 from lagoon.imitation.manner import Manner
-from lagoon.imitation.memory import Memory
+from lagoon.imitation.memory import Memory, Told
 from lagoon.imitation.observations import ActorObservation, critic_extras
 from lagoon.imitation.policy_graph import blend_of, filtered
-from lagoon.imitation.randomization import DELAY, body_features, draw_bodies, draw_sensor_errors, sensed, uniform
+from lagoon.imitation.randomization import DELAY, body_features, draw_bodies, sensed, set_sensor_errors
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rewards import TrackingError, effort_penalty
 from lagoon.imitation.starts import Starts
@@ -87,6 +88,7 @@ class TrackingEnv:
         stand = tensor(_f32(robot.default_joint_pos))
         self.observe = ActorObservation(self.reference, stand, task.lookahead, task.history, words)
         self.generator = torch.Generator().manual_seed(seed)
+        self.draws = Draws(config.randomization, robot.num_joints, num_envs, robot.control_dt, self.generator)
         share = task.start_share if start_share is None else start_share
         self.starts = Starts(self.reference, robot, task, self.generator, share)
         self.last_step = self.reference.num_frames - 1 + round(task.hold / robot.control_dt)
@@ -97,22 +99,14 @@ class TrackingEnv:
         self.manner = Manner.build(self.reference, robot, task, n, seed)
         self.last_step += self.manner.late_steps
         body = body_features(self.body, torch.zeros(n), config.randomization).numpy()
-        self.memory = Memory.zeros(
-            n,
-            j,
-            self.observe.state_size,
-            self.observe.frame_size,
-            body.shape[1],
-            depth_of(config.randomization, robot.control_dt),
-            self.manner.width,
-        )
+        depth = depth_of(config.randomization, robot.control_dt)
+        self.memory = Memory(n, j, self.observe.state_size, body.shape[1], depth, self.manner.width)
         self.memory.body[:] = body
         self.obs_dims = {
             "actor": self.observe.size,
             "critic": self.observe.size + 7 + 3 * len(robot.legs) + body.shape[1] + self.manner.width,
         }
         self._seen: tuple[TrackingError, Any, Any] | None = None
-        self._push_chance = robot.control_dt / config.randomization.push_interval
         self._steps, self._physics_ms = 0, 0.0
 
     @property
@@ -124,9 +118,10 @@ class TrackingEnv:
 
     def reset(self) -> dict[str, Tensor]:
         """Start every robot anew and return the first observations."""
-        self._start_over(np.arange(self.num_envs), redraw=1.0)
+        everyone = np.arange(self.num_envs)
+        self._start_over(everyone, redraw=1.0)
         state = self.backend.state().numpy()
-        return self._observe(state, self.memory, self.feet(state.joint_pos))
+        return self._observe(state, self.memory, self.feet(state.joint_pos), everyone)
 
     def step(self, action: Tensor) -> StepResult:
         """Advance one control period; see VecEnv.step. Robots whose episode ended are reset."""
@@ -142,7 +137,7 @@ class TrackingEnv:
         state = self.backend.state().numpy()
         if diverged.any():
             self._park(diverged, state)
-        memory.policy_state = self.observe.next_state(memory.policy_state, memory.frame)
+        memory.policy_state[:] = self.observe.next_state(memory.policy_state, memory.frame)
 
         foot_pos = self.feet(state.joint_pos)
         earned, error = self.manner.reward(state, memory.step, foot_pos)
@@ -151,8 +146,10 @@ class TrackingEnv:
             acted, memory.prev_action, asked, self.torque_limit, task.reward, memory.prev_change
         )
         self._seen = (error, asked, state.joint_vel)
-        memory.prev_action, memory.prev_change = acted, acted - memory.prev_action
-        memory.extras = self.manner.critic_inputs(state)
+        memory.prev_change = acted - memory.prev_action
+        memory.prev_action[:] = acted
+        if self.manner.width:
+            memory.extras[:] = self.manner.critic_inputs(state)
         terminated = failed(error, task.termination) | diverged
         reward[diverged] = 0.0
         truncated = (memory.step >= self.last_step) & ~terminated
@@ -178,6 +175,7 @@ class TrackingEnv:
         """Grow the randomization with the training's progress in [0, 1]."""
         begin, full = self.config.randomization.ramp
         self.ramp = min(1.0, max(0.0, (fraction - begin) / max(full - begin, 1e-9)))
+        self.draws.use(self.ramp)
         self.manner.learn()
 
     def state_dict(self) -> dict[str, Tensor]:
@@ -191,6 +189,8 @@ class TrackingEnv:
         """Take up the draws where state_dict left them."""
         self.generator.set_state(state["generator"])
         self.ramp = float(state["ramp"])
+        self.draws.clear()
+        self.draws.use(self.ramp)
         if "falls" in state:
             self.starts.falls = state["falls"].clone()
         self.manner.load_state_dict(state)
@@ -240,13 +240,13 @@ class TrackingEnv:
         memory.past_targets[ids] = self._targets[start][:, None]
         self.manner.begin(ids, start, state.numpy())
         memory.extras[ids] = self.manner.fresh_inputs(len(ids))
-        memory.policy_state[ids] = np.nan
 
     def _redraw_bodies(self, ids: Array, chance: float) -> None:
         """Give some of the robots ``ids`` new bodies, and all of them new sensor errors."""
         config, rng, memory = self.config.randomization, self.generator, self.memory
-        draw_sensor_errors(memory, ids, config, self.robot.control_dt / self.backend.substeps, self.ramp, rng)
-        chosen = ids[torch.rand(len(ids), generator=rng).numpy() < chance]
+        unit = self.draws.episodes(len(ids))
+        set_sensor_errors(memory, ids, config, self.robot.control_dt / self.backend.substeps, self.ramp, unit)
+        chosen = ids[unit[:, -1] < chance]
         if len(chosen):
             body = draw_bodies(len(chosen), self.action_dim, TRAINING.friction, config, self.ramp, rng)
             self.backend.set_parameters(tensor(chosen), body)
@@ -263,7 +263,7 @@ class TrackingEnv:
         Both come from one pass over N + K rows: most of an observation's cost is in the number of passes.
         """
         if not len(done_ids):
-            obs = self._observe(state, self.memory, foot_pos)
+            obs = self._observe(state, self.memory, foot_pos, done_ids)
             return obs, {name: rows[:0] for name, rows in obs.items()}
         ended, ended_state, ended_feet = self.memory.rows(done_ids), state.rows(done_ids), foot_pos[done_ids]
         self._start_over(done_ids, self.config.randomization.redraw)
@@ -271,37 +271,33 @@ class TrackingEnv:
         foot_pos[done_ids] = self.feet(fresh.joint_pos[done_ids])
         # Rows of robots that go on are the same before and after; a parked one is among the ended.
         feet = np.concatenate([foot_pos, ended_feet])
-        rows = self._observe(fresh.joined(ended_state), self.memory.joined(ended), feet)
+        rows = self._observe(fresh.joined(ended_state), self.memory.joined(ended), feet, done_ids)
         n = self.num_envs
         return {k: v[:n] for k, v in rows.items()}, {k: v[n:] for k, v in rows.items()}
 
-    def _observe(self, state: SimState, memory: Memory, foot_pos: Array) -> dict[str, Tensor]:
-        """Observations of rows of robots; the first N rows are this environment's and are remembered."""
+    def _observe(self, state: SimState, told: Told, foot_pos: Array, new: Array) -> dict[str, Tensor]:
+        """Observations of rows of robots; the first N are this environment's, of which ``new`` (K,) have just begun."""
         joint_pos, joint_vel, quat, ang_vel = sensed(
-            state, memory, self.config.randomization, self.ramp, self.generator
+            state, told, self.config.randomization, self.draws.noise(len(foot_pos))
         )
-        frame = self.observe.frame(joint_pos, joint_vel, quat, memory.prev_action)
-        policy_state = memory.policy_state
-        new = np.isnan(policy_state[:, :1])
-        if new.any():
-            # The reference faces +X at its start, so the true start heading is zero.
-            heading = np.stack([np.cos(memory.heading_offset), np.sin(memory.heading_offset)], axis=-1)
-            policy_state = np.where(new, self.observe.start_state(frame, heading), policy_state)
-        self.memory.policy_state, self.memory.frame = policy_state[: self.num_envs], frame[: self.num_envs]
-        actor = self.observe(joint_pos, joint_vel, quat, ang_vel, memory.prev_action, memory.step, policy_state, frame)
-        extras = critic_extras(state, self.reference, memory.step, foot_pos, memory.body)
-        return {"actor": tensor(actor), "critic": tensor(np.concatenate([actor, extras, memory.extras], axis=-1))}
+        action, policy_state = told.prev_action, told.policy_state
+        frame = self.observe.frame(joint_pos, joint_vel, quat, action)
+        self.memory.frame = frame[: self.num_envs]
+        if len(new):
+            begun = self.observe.start_state(frame[new], told.heading[new])
+            policy_state[new] = begun
+            self.memory.policy_state[new] = begun
+        actor = self.observe(joint_pos, joint_vel, quat, ang_vel, action, told.step, policy_state, frame, told.facing)
+        extras = critic_extras(state, self.reference, told.step, foot_pos, told.body)
+        return {"actor": tensor(actor), "critic": tensor(np.concatenate([actor, extras, told.extras], axis=-1))}
 
     def _push(self) -> None:
         """Kick a few robots in the ground plane."""
-        speed = self.config.randomization.push_speed * self.ramp
-        if speed <= 0:
+        if self.ramp * self.config.randomization.push_speed <= 0:
             return
-        ids = np.flatnonzero(torch.rand(self.num_envs, generator=self.generator).numpy() < self._push_chance)
+        ids, kicks = self.draws.pushes()
         if len(ids):
-            kick = uniform((len(ids), 3), -speed, speed, self.generator)
-            kick[:, 2] = 0.0
-            self.backend.push(tensor(ids), kick)
+            self.backend.push(tensor(ids), tensor(kicks))
 
     def _park(self, diverged: Array, state: SimState) -> None:
         """Replace the state of robots whose physics diverged by the reference, so that nothing spreads NaN."""

@@ -19,7 +19,8 @@ class FootKinematics:
     def __init__(self, robot: RobotSpec) -> None:
         """Read the legs' geometry from the spec."""
         names = [[leg.hip_joint, leg.thigh_joint, leg.calf_joint] for leg in robot.legs]
-        self._ids = tuple(robot.joint_ids([leg[k] for leg in names]) for k in range(3))
+        self._ids = np.concatenate([robot.joint_ids([leg[k] for leg in names]) for k in range(3)])
+        self._feet = len(robot.legs)
         parts = ("hip_pos_b", "thigh_offset", "calf_offset", "foot_offset")
         hip, thigh, calf, foot = (np.array([getattr(leg, name) for leg in robot.legs], np.float32) for name in parts)
         # Along the leg's own axes, (F,) each: what turns with the thigh, with the calf, and with the hip alone.
@@ -37,11 +38,13 @@ class FootKinematics:
         """Return (..., F, 3) foot centres in the base frame [m] of (..., J) joint angles [rad]."""
         lib = library(joint_pos)
         kx, kz, fx, fz, ox, y, oz, hip = self._numpy if lib is np else self._torch
-        a, b, c = (joint_pos[..., ids] for ids in self._ids)
-        c = b + c
+        f = self._feet
+        angles = joint_pos[..., self._ids]  # Hips, thighs, calves; a calf's angle counts from the base.
+        angles[..., 2 * f :] += angles[..., f : 2 * f]
+        sin, cos = lib.sin(angles), lib.cos(angles)
+        sin_a, sin_b, sin_c = sin[..., :f], sin[..., f : 2 * f], sin[..., 2 * f :]
+        cos_a, cos_b, cos_c = cos[..., :f], cos[..., f : 2 * f], cos[..., 2 * f :]
         # In the hip frame: the calf joint turned by the thigh's angle, the foot by the calf's, both about Y.
-        sin_b, cos_b, sin_c, cos_c = lib.sin(b), lib.cos(b), lib.sin(c), lib.cos(c)
         x = kx * cos_b + kz * sin_b + fx * cos_c + fz * sin_c + ox
         z = kz * cos_b - kx * sin_b - fx * sin_c + fz * cos_c + oz
-        cos_a, sin_a = lib.cos(a), lib.sin(a)
         return stacked([x, cos_a * y - sin_a * z, sin_a * y + cos_a * z]) + hip

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lagoon.imitation.arrays import Array, joined, library, rows_of, stacked
+from lagoon.imitation.arrays import Array, joined, library, rows_of
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rotations import (
     gravity_in_base,
@@ -72,7 +72,9 @@ class ActorObservation(torch.nn.Module):
         self.register_buffer("now", torch.cat([reference.root_quat, reference.root_ang_vel * ANG_VEL_SCALE], dim=1))
         window = [reference.joint_pos - self.default_joint_pos, reference.gravity]
         self.register_buffer("window", torch.cat(window, dim=1))
-        self._arrays = {name: table.numpy() for name, table in self.named_buffers(recurse=False)}
+        # The same for numpy arrays, row by row of steps; it grows as far as steps go.
+        self._shown = np.zeros((0, 0), np.float32)
+        self._stand, self._words = self.default_joint_pos.numpy(), self.words.numpy()
         joints = len(default_joint_pos)
         self.frame_size = 3 * joints + 3
         self.state_size = 2 + history * self.frame_size
@@ -80,15 +82,38 @@ class ActorObservation(torch.nn.Module):
         width = len(lookahead) * (joints + 3)
         self.size = 6 + 3 * joints + 3 + width + 3 + history * self.frame_size + 6 + len(self.words)
 
-    def _table(self, name: str, x: Array) -> Array:
-        """A constant table as the kind of array that ``x`` is."""
-        return self._arrays[name] if isinstance(x, np.ndarray) else getattr(self, name)
+    def shown(self, step: Array) -> tuple[Array, Array, Array]:
+        """What control steps (N,) alone decide.
+
+        Returns:
+            (N, 4) where the base should point a step ahead; (N, L (J + 3) + 3) joints and gravity of the frames
+            ahead, and the angular velocity a step ahead; (N, 6) the clock.
+        """
+        if isinstance(step, np.ndarray):
+            return self._looked_up(step)
+        ref = self.reference
+        now = self.now[ref.index(step + 1)]
+        window = self.window[ref.index(step[:, None] + self.ahead)]
+        phase = ref.phase(step)[:, None] * self.waves
+        clock = torch.stack([torch.sin(phase), torch.cos(phase)], dim=-1)
+        return now[..., :4], torch.cat([window.flatten(1), now[..., 4:]], dim=-1), clock.flatten(1)
+
+    def _looked_up(self, step: np.ndarray) -> tuple[Array, Array, Array]:
+        while True:
+            try:
+                rows = self._shown.take(step, axis=0)
+            except IndexError:
+                steps = torch.arange(max(2 * len(self._shown), int(step.max()) + 1))
+                self._shown = torch.cat(self.shown(steps), dim=1).numpy()
+                continue
+            clock = rows.shape[1] - 2 * len(WAVES)
+            return rows[:, :4], rows[:, 4:clock], rows[:, clock:]
 
     def frame(self, joint_pos: Array, joint_vel: Array, imu_quat: Array, prev_action: Array) -> Array:
         """(N, frame_size) what is remembered of one control step."""
         return joined(
             [
-                joint_pos - self._table("default_joint_pos", joint_pos),
+                joint_pos - (self._stand if isinstance(joint_pos, np.ndarray) else self.default_joint_pos),
                 joint_vel * JOINT_VEL_SCALE,
                 prev_action,
                 gravity_in_base(imu_quat),
@@ -115,6 +140,7 @@ class ActorObservation(torch.nn.Module):
         step: Array,
         state: Array,
         frame: Array | None = None,
+        heading: Array | None = None,
     ) -> Array:
         """Build the rows, of numpy arrays as of tensors.
 
@@ -127,29 +153,27 @@ class ActorObservation(torch.nn.Module):
             step: (N,) int64 control steps since frame 0 of the reference.
             state: (N, S) see the module's docstring.
             frame: (N, frame_size) what ``frame`` returned for these readings, where it is known already.
+            heading: (N, 4) the rotation by the state's heading, where it is known already.
 
         Returns:
             (N, size) rows, not normalised.
         """
-        ref, lib = self.reference, library(joint_pos)
-        now = self._table("now", joint_pos)[ref.index(step + 1)]
-        heading = quat_from_heading(state[..., :2])
+        pointing, ahead, clock = self.shown(step)
+        if heading is None:
+            heading = quat_from_heading(state[..., :2])
         # Where the base should be pointing, seen from where it points.
-        error = quat_to_rotvec(quat_mul(quat_conj(imu_quat), quat_mul(heading, now[..., :4])))
-        window = self._table("window", joint_pos)[ref.index(step[:, None] + self._table("ahead", joint_pos))]
-        phase = ref.phase(step)[:, None] * self._table("waves", joint_pos)
+        error = quat_to_rotvec(quat_mul(quat_conj(imu_quat), quat_mul(heading, pointing)))
         parts = [
             self.frame(joint_pos, joint_vel, imu_quat, prev_action) if frame is None else frame,
             imu_ang_vel * ANG_VEL_SCALE,
             error,
-            rows_of(window),
-            now[..., 4:],
+            ahead,
             state[..., 2:],
-            rows_of(stacked([lib.sin(phase), lib.cos(phase)])),
+            clock,
         ]
-        words = self._table("words", joint_pos)
-        if len(words):
-            parts += [lib.broadcast_to(words, (joint_pos.shape[0], len(words)))]
+        if len(self._words):
+            words = self._words if isinstance(joint_pos, np.ndarray) else self.words
+            parts += [library(words).broadcast_to(words, (joint_pos.shape[0], len(words)))]
         return joined(parts)
 
 
@@ -167,7 +191,7 @@ def critic_extras(state: SimState, reference: Reference, step: Array, foot_pos: 
         (N, 3 + 1 + 3 + 3F + P) rows, not normalised.
     """
     now = reference.at(step)
-    lin_vel = quat_rotate_inverse(state.root_quat_w, state.root_lin_vel_w)
-    pos_error = quat_rotate_inverse(state.root_quat_w, now.root_pos - state.root_pos_w)
+    vectors = library(foot_pos).stack([state.root_lin_vel_w, now.root_pos - state.root_pos_w])
+    lin_vel, pos_error = quat_rotate_inverse(state.root_quat_w, vectors)
     foot_error = rows_of(now.foot_pos - foot_pos)
     return joined([lin_vel, state.root_pos_w[:, 2:], pos_error * 2.0, foot_error * 5.0, body])

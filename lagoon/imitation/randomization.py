@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lagoon.imitation.arrays import Array, clipped, joined, library, squared
+from lagoon.imitation.arrays import Array, clipped, joined, library, squared, stacked
 from lagoon.imitation.config import RandomizationConfig
-from lagoon.imitation.memory import Memory
-from lagoon.imitation.rotations import quat_from_rotvec, quat_mul
+from lagoon.imitation.memory import Memory, Told
+from lagoon.imitation.rotations import quat_from_heading, quat_from_rotvec, quat_mul
 from lagoon.sim.backend import BodyParameters, SimState
 
 Tensor = torch.Tensor
@@ -104,44 +104,56 @@ def body_features(body: BodyParameters, delay: Tensor, config: RandomizationConf
     return torch.cat(columns, dim=-1)
 
 
-def draw_sensor_errors(
-    memory: Memory, ids: Array, config: RandomizationConfig, physics_dt: float, ramp: float, generator: torch.Generator
+def set_sensor_errors(
+    memory: Memory, ids: Array, config: RandomizationConfig, physics_dt: float, ramp: float, unit: Array
 ) -> None:
-    """Draw the errors that stay the same for an episode, for the robots ``ids`` (K,), into their rows."""
-    count, joints = len(ids), memory.joint_pos_offset.shape[1]
-    q, tilt, heading = config.joint_pos_offset, config.tilt_offset, config.heading_offset
-    memory.joint_pos_offset[ids] = uniform((count, joints), -ramp * q, ramp * q, generator)
-    memory.tilt_offset[ids] = uniform((count, 3), -ramp * tilt, ramp * tilt, generator)
-    memory.heading_offset[ids] = uniform((count,), -ramp * heading, ramp * heading, generator)
+    """Write the errors that stay the same for an episode into the rows of the robots ``ids`` (K,).
+
+    Args:
+        memory: of all robots.
+        ids: whose episodes begin.
+        config: ranges.
+        physics_dt: the unit of delays [s].
+        ramp: share of each range in use, in [0, 1].
+        unit: (K, 2 J + 5 or more) uniform in [0, 1).
+    """
+    joints = memory.joint_pos_offset.shape[1]
+    around = (2.0 * ramp) * (unit - 0.5)  # Uniform in [-ramp, ramp).
+    memory.joint_pos_offset[ids] = around[:, :joints] * config.joint_pos_offset
+    memory.tilt_offset[ids] = around[:, joints : joints + 3] * config.tilt_offset
+    turned = around[:, joints + 3] * config.heading_offset
+    # The reference faces +X at its start, so the true start heading is zero.
+    memory.heading[ids] = told = stacked([np.cos(turned), np.sin(turned)])
+    memory.facing[ids] = quat_from_heading(told)
     low, high = (round(ramp * value / physics_dt) for value in config.delay)
-    memory.delay[ids] = torch.randint(low, high + 1, (count,), generator=generator)
+    memory.delay[ids] = low + (unit[:, joints + 4] * (high + 1 - low)).astype(np.int64)
     if config.zero_offset > 0.0:
-        zero = ramp * config.zero_offset
-        memory.zero_offset[ids] = uniform((count, joints), -zero, zero, generator)
+        memory.zero_offset[ids] = around[:, joints + 5 : 2 * joints + 5] * config.zero_offset
 
 
-def sensed(
-    state: SimState,
-    memory: Memory,
-    config: RandomizationConfig,
-    ramp: float,
-    generator: torch.Generator,
-) -> tuple[Array, Array, Array, Array]:
-    """Return what the sensors report of N true states: joint angles, velocities, orientation, gyro."""
+def sensed(state: SimState, told: Told, config: RandomizationConfig, noise: Array) -> tuple[Array, Array, Array, Array]:
+    """Return what the sensors report of N true states: joint angles, velocities, orientation, gyro.
+
+    Args:
+        state: of the robots.
+        told: the constant errors of their episodes.
+        config: which errors there are.
+        noise: (N, 2 J + 6) of this reading; see ``Draws.noise``.
+    """
     joints = state.joint_pos.shape[1]
-    noise = torch.randn((len(state.joint_pos), 2 * joints + 6), generator=generator).numpy()
-    q, v, tilt, gyro = np.split(noise, (joints, 2 * joints, 2 * joints + 3), axis=1)
-    wobble = quat_from_rotvec(memory.tilt_offset + tilt * (ramp * config.tilt_noise))
-    joint_pos, quat = state.joint_pos + memory.joint_pos_offset, state.root_quat_w
+    gyro = 2 * joints + 3
+    wobble = quat_from_rotvec(told.tilt_offset + noise[:, 2 * joints : gyro])
+    joint_pos, quat = state.joint_pos + told.joint_pos_offset, state.root_quat_w
     if config.zero_offset > 0.0:
-        joint_pos += memory.zero_offset
+        joint_pos += told.zero_offset
     if config.slope > 0.0:
-        quat = quat_mul(upright_from_floor(memory.slope), quat)
+        quat = quat_mul(upright_from_floor(told.slope), quat)
+    joint_pos += noise[:, :joints]
     return (
-        joint_pos + q * (ramp * config.joint_pos_noise),
-        state.joint_vel + v * (ramp * config.joint_vel_noise),
+        joint_pos,
+        state.joint_vel + noise[:, joints : 2 * joints],
         quat_mul(quat, wobble),
-        state.root_ang_vel_b + gyro * (ramp * config.ang_vel_noise),
+        state.root_ang_vel_b + noise[:, gyro:],
     )
 
 

@@ -44,13 +44,10 @@ def quat_conj(q: Array) -> Array:
 
 
 def quat_rotate(q: Array, v: Array) -> Array:
-    """Rotate vectors v (..., 3) by q (..., 4): base to world."""
-    if isinstance(q, np.ndarray):
-        w, u = q[..., 0], (q[..., 1], q[..., 2], q[..., 3])
-        t = [2.0 * part for part in _cross(u, (v[..., 0], v[..., 1], v[..., 2]))]
-        return stacked([v[..., k] + w * t[k] + part for k, part in enumerate(_cross(u, t))])
-    t = 2.0 * torch.linalg.cross(q[..., 1:], v)
-    return v + q[..., :1] * t + torch.linalg.cross(q[..., 1:], t)
+    """Rotate vectors v (..., 3) by q (..., 4), broadcast: base to world."""
+    w, u = q[..., 0], (q[..., 1], q[..., 2], q[..., 3])
+    t = [2.0 * part for part in _cross(u, (v[..., 0], v[..., 1], v[..., 2]))]
+    return stacked([v[..., k] + w * t[k] + part for k, part in enumerate(_cross(u, t))])
 
 
 def _cross(a: Sequence[Array], b: Sequence[Array]) -> list[Array]:

@@ -124,9 +124,9 @@ def test_the_critic_sees_position_error_and_the_actor_does_not(make_env):
     env.reset()
     state = env.backend.state().numpy()
     feet = env.feet(state.joint_pos)
-    before = {k: v.clone() for k, v in env._observe(state, env.memory, feet).items()}
+    before = {k: v.clone() for k, v in env._observe(state, env.memory, feet, np.arange(2)).items()}
     moved = dataclasses.replace(state, root_pos_w=state.root_pos_w + np.array([0.5, 0.2, 0.0], np.float32))
-    after = env._observe(moved, env.memory, feet)
+    after = env._observe(moved, env.memory, feet, np.arange(2))
     assert torch.equal(before["actor"], after["actor"])
     assert not torch.equal(before["critic"], after["critic"])
 

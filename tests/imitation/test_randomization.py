@@ -64,7 +64,7 @@ def test_a_leaning_floor_turns_what_the_imu_reads():
 
 
 def memory_of(count, depth):
-    memory = Memory.zeros(count, 1, 1, 1, 1, depth)
+    memory = Memory(count, 1, 1, 1, depth)
     memory.past_targets[:] = -np.arange(1.0, depth + 1).reshape(1, depth, 1)
     return memory
 
