@@ -37,7 +37,7 @@ def settle_on_floor(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], si
     Returns:
         (T, nq) corrected configurations.
     """
-    clearance = np.array([kin.clearances(row).min() for row in qpos])
+    clearance = kin.along(qpos).clearance.min(axis=1)
     wanted = np.where(contact.any(axis=1) | (clearance < 0.0), -clearance, 0.0)
     lift = gaussian_filter1d(wanted, sigma, mode="nearest")
     for _ in range(3):
@@ -54,7 +54,7 @@ def settle_on_floor(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], si
 
 def keep_above(kin: Kinematics, qpos: Array) -> Array:
     """Raise the frames (T, nq) that the way into the exact stand led through the floor; others stay as they are."""
-    below = -np.array([kin.clearances(row).min() for row in qpos])
+    below = -kin.along(qpos).clearance.min(axis=1)
     if below.max() < DEEP:
         return qpos
     raised = qpos.copy()
@@ -90,7 +90,7 @@ def touching(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_]) -> NDArra
 
     In a frame that was meant to have a contact at least the lowest foot keeps it.
     """
-    feet = np.array([kin.feet(row) for row in qpos])[:, :, 2] - kin.robot.foot_radius
+    feet = kin.along(qpos).feet[:, :, 2] - kin.robot.foot_radius
     kept = contact & (feet < TOUCH)
     lost = contact.any(axis=1) & ~kept.any(axis=1)
     kept[lost, feet[lost].argmin(axis=1)] = True

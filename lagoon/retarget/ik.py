@@ -17,16 +17,13 @@ from scipy.ndimage import gaussian_filter1d
 from lagoon.progress import Progress, silent
 from lagoon.retarget.balance import com_for_pressure, dynamics, nearest_in_support
 from lagoon.retarget.config import RetargetConfig
+from lagoon.retarget.contacts import nearest_on
 from lagoon.retarget.kinematics import Kinematics
-from lagoon.retarget.program import FIRM, StepProgram
+from lagoon.retarget.program import CONVERGED, FIRM, StepProgram
 from lagoon.retarget.targets import Targets
 
 Array = NDArray[np.float64]
 
-LONGEST_STEP = 0.3
-"""No coordinate moves more than this in one step [rad, m]."""
-CONVERGED = 2e-4
-"""A frame is solved when no coordinate moves more than this [rad, m]."""
 LOADED = 0.3
 """With less of the weight on the floor than this share the pressure point says nothing."""
 LARGEST_ERROR = 0.08
@@ -37,6 +34,10 @@ AT_LIMIT = 0.005
 """A joint nearer than this to the end of its range is at it [rad]."""
 FREEING = 60
 """Most quadratic programmes that free a leg."""
+ROUGHEST, ROUGH = 1e-2, 1e-3
+"""When a frame is solved in the first pass and in those between it and the last, which only guide [rad, m]."""
+RETURN = 5
+"""Frames over which a foot comes to where it is held, and leaves it [control periods]."""
 HELD_SIGMA = 1.0
 """Smoothing after the feet were brought back to their places [control periods]; more would make them slide again."""
 REGULARISER_SIGMA = 3.0
@@ -56,8 +57,9 @@ class WholeBodyIK:
 
     def pose(self, targets: Targets, start: Array, iterations: int = 60) -> Array:
         """Solve frame 0 of ``targets`` alone, from ``start`` (nq,), with its support as centre of mass."""
-        self._program.previous = None
-        return self._frame(targets, 0, start, targets.support[0], targets.rest[0], float(targets.pull[0]), iterations)
+        one = targets.frame(0)
+        self._program.aim(one, one.support, one.rest, one.pull)
+        return self._program.settle(start[None], 0, None, iterations)[0]
 
     def solve(
         self, targets: Targets, start: Array, sigma: float, progress: Progress = silent, hold: bool = False
@@ -83,8 +85,11 @@ class WholeBodyIK:
         for turn in range(config.passes):
             com = com_for_pressure(support, height, self.fps)
             com = targets.still[:, None] * targets.support + (1.0 - targets.still[:, None]) * (com + shift)
-            guide = None if turn == 0 else smooth(qpos, REGULARISER_SIGMA)
-            qpos = self._pass(targets, qpos, com, guide, start)
+            if turn == 0:
+                qpos = self._explore(targets, com, start)
+            else:
+                enough = ROUGH if turn + 1 < config.passes else CONVERGED
+                qpos = self._follow(targets, com, smooth(qpos, REGULARISER_SIGMA), start, enough)
             if turn + 1 < config.passes:
                 error, height = self._pressure_error(qpos, targets)
                 shift -= config.balance_gain * com_for_pressure(error, height, self.fps)
@@ -95,36 +100,55 @@ class WholeBodyIK:
     def _held(self, targets: Targets, path: Array, start: Array) -> Array:
         """Solve once more for the smoothed path (T, nq), so that the feet that carry are where they were again.
 
-        The base is wanted where smoothing brought it, and the limbs in the air in the shape that it gave them.
+        The base is wanted where smoothing brought it, and the limbs in the air in the shape that it gave them. What a
+        foot is moved by in contact fades out before and after it, and so does its pull at the base.
         """
-        points = [self.kin.points_b(row) for row in path]
+        places = self.kin.along(path)
+        foot_w, firm = places.feet.copy(), np.zeros_like(targets.grip)
+        for k in range(foot_w.shape[1]):
+            held = targets.grip[:, k] > FIRM
+            if held.any():
+                near = nearest_on(held)
+                u = np.clip(1.0 - np.abs(np.arange(len(held)) - near) / RETURN, 0.0, 1.0)
+                firm[:, k] = u**3 * (10.0 + u * (-15.0 + 6.0 * u))
+                foot_w[:, k] += firm[:, k, None] * (targets.foot_w[near, k] - places.feet[near, k])
         wanted = targets.with_(
             base_quat=path[:, 3:7],
             base_height=path[:, 2],
-            foot_b=np.array([feet for feet, _ in points]),
-            knee_b=np.array([knees for _, knees in points]),
+            foot_w=foot_w,
+            foot_b=places.feet_b,
+            knee_b=places.knees_b,
+            grip=firm,
         )
-        com = np.array([self.kin.com(row)[:2] for row in path])
-        return self._pass(wanted, path, com, path, start)
+        return self._follow(wanted, places.com[:, :2], path, start, firm=firm)
 
-    def _pass(self, targets: Targets, previous: Array, com: Array, guide: Array | None, start: Array) -> Array:
-        config, joints = self.config, self.kin.address.joint_qpos
-        solved = np.empty_like(previous)
-        self._program.previous = start[joints]
-        for t in range(targets.num_frames):
-            if guide is None:
-                begin = solved[t - 1] if t else start
-                rest, weight = targets.rest[t], float(targets.pull[t])
-            else:
-                begin, rest, weight = guide[t].copy(), guide[t][joints], config.weight_smooth
-                # Start inside the box that the velocity limit leaves around the previous frame.
-                centre = solved[t - 1][joints] if t else start[joints]
-                begin[joints] = np.clip(begin[joints], centre - self._program.max_step, centre + self._program.max_step)
-            solved[t] = self._frame(targets, t, begin, com[t], rest, weight, config.iterations)
-            if guide is None and (caught := self._caught(targets, t, solved[t])).any():
-                solved[t] = self._freed(targets, t, solved[t], com[t], caught)
-            self._program.previous = solved[t][joints]
+    def _explore(self, targets: Targets, com: Array, start: Array) -> Array:
+        """First pass: each frame from the solution of the one before it, which decides about the branch of each leg."""
+        joints, program = self.kin.address.joint_qpos, self._program
+        solved = np.empty((targets.num_frames, len(start)))
+        program.aim(targets, com, targets.rest, targets.pull)
+        at = start
+        for t in range(len(solved)):
+            at = program.settle(at[None], t, at[joints], self.config.iterations, ROUGHEST)[0]
+            if (caught := self._caught(targets, t, at)).any():
+                at = self._freed(targets, t, at, caught)
+            solved[t] = at
         return solved
+
+    def _follow(
+        self,
+        targets: Targets,
+        com: Array,
+        guide: Array,
+        start: Array,
+        enough: float = CONVERGED,
+        firm: Array | None = None,
+    ) -> Array:
+        """Later pass: all frames at once, from a guide (T, nq) that their joints are pulled to."""
+        config, joints, program = self.config, self.kin.address.joint_qpos, self._program
+        program.aim(targets, com, guide[:, joints], np.full(len(guide), config.weight_smooth), firm)
+        solved = program.settle(guide, 0, start[joints], config.iterations, enough)
+        return within_speed(solved, joints, start[joints], program.max_step)
 
     def _caught(self, targets: Targets, t: int, qpos: Array) -> NDArray[np.bool_]:
         """(F,) legs whose foot carries but is far from its place, with a joint at its limit: the wrong branch."""
@@ -135,32 +159,14 @@ class WholeBodyIK:
         room = np.minimum(joints - robot.joint_lower, robot.joint_upper - joints) - self.config.limit_margin
         return off & (targets.grip[t] > FIRM) & (room[self.kin.leg_joints] < AT_LIMIT).any(axis=1)
 
-    def _freed(self, targets: Targets, t: int, qpos: Array, com: Array, caught: NDArray[np.bool_]) -> Array:
+    def _freed(self, targets: Targets, t: int, qpos: Array, caught: NDArray[np.bool_]) -> Array:
         """Frame ``t`` solved again with the legs that are caught at rest, however far that is; the nearer one."""
         begin = qpos.copy()
         begin[self.kin.address.joint_qpos[self.kin.leg_joints[caught]]] = targets.rest[t][self.kin.leg_joints[caught]]
-        self._program.previous = None
-        other = self._frame(targets, t, begin, com, targets.rest[t], float(targets.pull[t]), FREEING)
+        other = self._program.settle(begin[None], t, None, FREEING)[0]
         firm = targets.grip[t] > FIRM
         miss = [np.linalg.norm(self.kin.feet(q) - targets.foot_w[t], axis=1)[firm].max() for q in (qpos, other)]
         return other if miss[1] < 0.5 * miss[0] else qpos
-
-    def _frame(
-        self, targets: Targets, t: int, begin: Array, com: Array, rest: Array, posture: float, iterations: int
-    ) -> Array:
-        program = self._program
-        program.aim(targets, t, com, rest, posture)
-        program.move_to(begin)
-        for _ in range(iterations):
-            step = program.step()
-            # Far from the solution the linear model is only good for short steps.
-            size = float(np.abs(step).max())
-            if size > LONGEST_STEP:
-                step *= LONGEST_STEP / size
-            program.advance(step)
-            if size < CONVERGED:
-                break
-        return program.data.qpos.copy()
 
     def _pressure_error(self, qpos: Array, targets: Targets) -> tuple[Array, Array]:
         """How far (T, 2) the centre of pressure lies outside the support, smoothed, and the mass height (T,)."""
@@ -173,6 +179,26 @@ class WholeBodyIK:
         length = np.linalg.norm(error, axis=1, keepdims=True)
         error *= np.minimum(1.0, LARGEST_ERROR / np.maximum(length, 1e-9))
         return gaussian_filter1d(error, 2.0, axis=0, mode="nearest"), needs.com[:, 2]
+
+
+def within_speed(path: Array, joints: NDArray[np.int64], before: Array, max_step: Array) -> Array:
+    """The path (T, nq), where it is too fast with joints no farther than ``max_step`` from the frame before.
+
+    Args:
+        path: configurations.
+        joints: (J,) where the joints are in them.
+        before: (J,) joints of the frame before the first [rad].
+        max_step: how far each may go [rad].
+    """
+    steps = np.diff(path[:, joints], axis=0, prepend=before[None])
+    late = np.flatnonzero((np.abs(steps) > max_step + 1e-9).any(axis=1))
+    if not len(late):
+        return path
+    kept = path.copy()
+    for t in range(int(late[0]), len(path)):
+        last = kept[t - 1, joints] if t else before
+        kept[t, joints] = np.clip(path[t, joints], last - max_step, last + max_step)
+    return kept
 
 
 def smooth(qpos: Array, sigma: float) -> Array:

@@ -31,6 +31,34 @@ class ClearancePoint:
     name: str
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where the robot's points are in T configurations, F legs in RobotSpec order."""
+
+    origin: Array
+    """(T, 3) base origin in world [m]."""
+    turn: Array
+    """(T, 3, 3) base axes in world."""
+    feet: Array
+    """(T, F, 3) foot centres in world [m]."""
+    knees: Array
+    """(T, F, 3) knees in world [m]."""
+    com: Array
+    """(T, 3) centre of mass in world [m]."""
+    clearance: Array
+    """(T, P) distance of each clearance point's surface from the floor [m]; negative is below it."""
+
+    @property
+    def feet_b(self) -> Array:
+        """(T, F, 3) foot centres in the base frame [m]."""
+        return (self.feet - self.origin[:, None]) @ self.turn
+
+    @property
+    def knees_b(self) -> Array:
+        """(T, F, 3) knees in the base frame [m]."""
+        return (self.knees - self.origin[:, None]) @ self.turn
+
+
 class Kinematics:
     """Forward kinematics of one robot; not for use from several threads."""
 
@@ -47,6 +75,9 @@ class Kinematics:
         self.hind = np.array([k for k, leg in enumerate(robot.legs) if not leg.is_front])
         self.front = np.array([k for k, leg in enumerate(robot.legs) if leg.is_front])
         self.clearance = _clearance_points(self.model, self.base)
+        self._clear_bodies = np.array([point.body for point in self.clearance], dtype=int)
+        self._clear_offsets = np.array([point.offset for point in self.clearance]).reshape(-1, 3)
+        self._clear_radii = np.array([point.radius for point in self.clearance])
 
     def update(self, qpos: Array) -> None:
         """Move the model to one configuration (nq,)."""
@@ -77,11 +108,32 @@ class Kinematics:
     def clearances(self, qpos: Array) -> Array:
         """(P,) distance of each clearance point's surface from the floor [m]; negative is below it."""
         self.update(qpos)
-        height = np.empty(len(self.clearance))
-        for i, point in enumerate(self.clearance):
-            turn = self.data.xmat[point.body].reshape(3, 3)
-            height[i] = self.data.xpos[point.body][2] + turn[2] @ point.offset - point.radius
-        return height
+        return self._heights(self.data.xpos, self.data.xmat)
+
+    def _heights(self, pos: Array, turn: Array) -> Array:
+        """(..., P) clearances from positions (..., B, 3) and axes (..., B, 9) of the bodies."""
+        rise = (turn[..., self._clear_bodies, 6:] * self._clear_offsets).sum(axis=-1)
+        return pos[..., self._clear_bodies, 2] + rise - self._clear_radii
+
+    def along(self, qpos: Array) -> Places:
+        """Places of all points in T configurations (T, nq)."""
+        model, data, count = self.model, self.data, len(qpos)
+        pos, turn = np.empty((count, model.nbody, 3)), np.empty((count, model.nbody, 9))
+        sites, com = np.empty((count, model.nsite, 3)), np.empty((count, 3))
+        middle = data.subtree_com[self.base]
+        for t in range(count):
+            data.qpos[:] = qpos[t]
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_comPos(model, data)
+            pos[t], turn[t], sites[t], com[t] = data.xpos, data.xmat, data.site_xpos, middle
+        return Places(
+            origin=pos[:, self.base],
+            turn=turn[:, self.base].reshape(-1, 3, 3),
+            feet=sites[:, self.address.foot_site],
+            knees=pos[:, self.knees],
+            com=com,
+            clearance=self._heights(pos, turn),
+        )
 
     def pack(self, root_pos: Array, root_quat: Array, joint_pos: Array) -> Array:
         """Build qpos (nq,) from base position (3,), base quaternion (4,) and joints (J,) in RobotSpec order."""

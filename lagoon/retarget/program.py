@@ -1,8 +1,9 @@
-"""One step of the inverse kinematics: all wishes and limits as one quadratic programme, solved by daqp.
+"""Steps of the inverse kinematics: all wishes and limits of a frame as one quadratic programme, solved by daqp.
 
-What enters: a frame of Targets and a configuration. What leaves: the step of the degrees of freedom. The wishes are
-those of mink's tasks, put together in one matrix: a step is taken some ten thousand times for a clip, and the tasks one
-by one took most of its time.
+What enters: Targets and configurations of some of their frames. What leaves: better configurations. The wishes are
+those of mink's tasks, put together in one matrix, and that for all frames at once: a step is taken some ten thousand
+times for a clip, and what Python does for each took most of its time. Only daqp is called frame by frame, since the
+joints may go only so far from where they are in the frame before.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import math
 from collections.abc import Collection
 
 import daqp
-import mink
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.errors import LagoonError
+from lagoon.retarget.apart import PairsApart
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.kinematics import Kinematics, collision_model
+from lagoon.retarget.kinematics import Kinematics
 from lagoon.retarget.targets import Targets
 
 Array = NDArray[np.float64]
@@ -30,111 +31,152 @@ FIRM = 0.999
 does not pull the base down."""
 LANDING = 20.0
 """How much more a leg that is about to land follows its path than one that gestures."""
-CLEARANCE = 0.02
-"""Distance kept between shapes that would touch [m]; the smoothing after it takes some of it."""
-APART_FROM = 0.05
-"""Shapes farther apart than this are left alone [m]."""
+LONGEST_STEP = 0.3
+"""No coordinate moves more than this in one step [rad, m]: far from the solution the linear model is only good for
+short ones."""
+CONVERGED = 2e-4
+"""The same at the end [rad, m]."""
 NEAR_FLOOR = 0.12
 """Points of the robot higher than this [m] are not kept above the floor; no step is that long."""
 UNBOUNDED = 1e30
 
 
 class StepProgram:
-    """The programme of one robot; not for use from several threads.
+    """The programmes of one robot; not for use from several threads.
 
     Rows, in this order: base orientation (3), feet in world (3 F), base height (1), feet and knees in the base frame
-    (6 F), centre of mass in x and y (2). The pull of the joints to rest is added to the diagonal.
+    (6 F), centre of mass in x and y (2); points come as all x, all y, all z. The pull of the joints to rest is added to
+    the diagonal.
     """
 
     def __init__(self, kin: Kinematics, config: RetargetConfig, max_step: Array) -> None:
         self.kin, self.config, self.max_step = kin, config, max_step
-        self.previous: Array | None = None
-        """(J,) joints of the frame before, from which none may be farther than ``max_step``; None is no limit."""
-        self._configuration = mink.Configuration(kin.model)
-        self.data = self._configuration.data
+        self._data = mujoco.MjData(kin.model)
         model, address = kin.model, kin.address
         self._sites, self._joints, self._dofs = address.foot_site, address.joint_qpos, address.joint_dof
         self._feet = len(self._sites)
         bodies = [*model.site_bodyid[self._sites], *kin.knees, kin.base]
-        self._moves = np.array([_moves(model, int(body)) for body in bodies])[:, None, :]
+        self._moves = np.array([moves(model, int(body)) for body in bodies])
         self._floor_bodies = np.array([point.body for point in kin.clearance])
         self._floor_offsets = np.array([point.offset for point in kin.clearance])
         self._floor_radii = np.array([point.radius for point in kin.clearance])
-        self._floor_moves = np.array([_moves(model, int(body)) for body in self._floor_bodies])
+        self._floor_moves = np.array([moves(model, int(body)) for body in self._floor_bodies])
         ids = [model.joint(name).id for name in kin.robot.joint_names]
         limited = model.jnt_limited[ids].astype(bool)
         self._lower = np.where(limited, model.jnt_range[ids, 0] + config.limit_margin, -UNBOUNDED)
         self._upper = np.where(limited, model.jnt_range[ids, 1] - config.limit_margin, UNBOUNDED)
-        self._apart: mink.CollisionAvoidanceLimit | None = None
-
-        feet, nv = self._feet, model.nv
-        self._rows = np.zeros((6 + 9 * feet, nv))
-        self._error = np.zeros(len(self._rows))
-        self._weights = np.zeros(len(self._rows))
-        self._skew = np.zeros((2 * feet + 1, 3, 3))
-        self._com = np.zeros((3, nv))
+        self._apart: PairsApart | None = None
+        self._above, self._below = np.zeros(0), np.zeros(0)
         self._rotation = (np.zeros(4), np.zeros(4), np.zeros(3))
 
     def keep_apart(self, pairs: Collection[tuple[str, str]]) -> None:
-        """Keep pairs of the robot's shapes, by their names, CLEARANCE apart; every pair costs time in every step."""
-        # The model for checking has the same shapes under the same numbers, and they collide with each other.
-        groups = [([a], [b]) for a, b in sorted(pairs)]
-        model = collision_model(self.kin.robot)
-        self._apart = mink.CollisionAvoidanceLimit(model, groups, 1.0, CLEARANCE, APART_FROM)
+        """Keep pairs of the robot's shapes, by their names, apart; every pair costs time in every step."""
+        self._apart = PairsApart(self.kin, pairs)
 
-    def aim(self, targets: Targets, t: int, com: Array, rest: Array, posture: float) -> None:
-        """Set what is wanted: frame ``t``, the centre of mass (2,) [m], resting joints (J,) and their squared cost."""
+    def aim(self, targets: Targets, com: Array, rest: Array, posture: Array, firm: Array | None = None) -> None:
+        """Set what is wanted of T frames.
+
+        Args:
+            targets: T frames.
+            com: (T, 2) centre of mass [m].
+            rest: (T, J) resting joints [rad].
+            posture: (T,) squared cost of leaving them.
+            firm: (T, F) share of the cost of a foot's place in the world; without it all of it where the grip is firm.
+        """
         config, feet = self.config, self._feet
-        grip = targets.grip[t]
-        firm = (grip > FIRM).astype(float)
-        free = config.weight_foot * (1.0 + LANDING * grip) * (1.0 - firm)
-        knees = config.weight_elbow * targets.knee_on[t] * (1.0 - grip)
-        squares = self._weights
-        squares[:3] = config.weight_base_rotation
-        squares[3 : 3 + 3 * feet] = np.repeat(config.weight_contact * firm, 3)
-        squares[3 + 3 * feet] = config.weight_base_height
-        squares[4 + 3 * feet : -2] = np.repeat(np.concatenate([free, knees]), 3)
-        squares[-2:] = config.weight_com
+        if firm is None:
+            firm = (targets.grip > FIRM).astype(float)
+        free = config.weight_foot * (1.0 + LANDING * targets.grip) * (1.0 - firm)
+        knees = config.weight_elbow * targets.knee_on * (1.0 - targets.grip)
+        squares = np.empty((targets.num_frames, 6 + 9 * feet))
+        squares[:, :3] = config.weight_base_rotation
+        squares[:, 3 : 3 + 3 * feet] = np.tile(config.weight_contact * firm, 3)
+        squares[:, 3 + 3 * feet] = config.weight_base_height
+        squares[:, 4 + 3 * feet : -2] = np.tile(np.concatenate([free, knees], axis=1), 3)
+        squares[:, -2:] = config.weight_com
         self._scale = np.sqrt(squares)
-        self._quat = targets.base_quat[t]
-        self._foot_w, self._height = targets.foot_w[t], float(targets.base_height[t])
-        self._wanted_b = np.concatenate([targets.foot_b[t], targets.knee_b[t]])
-        self._grip = grip[:, None]
+        self._quat, self._foot_w, self._height = targets.base_quat, targets.foot_w, targets.base_height
+        self._wanted_b = np.concatenate([targets.foot_b, targets.knee_b], axis=1)
+        self._grip = targets.grip[:, :, None]
         self._wanted_com, self._rest, self._posture = com, rest, posture
-        lower, upper = self._lower, self._upper
-        if self.previous is not None:
-            lower = np.maximum(lower, self.previous - self.max_step)
-            upper = np.minimum(upper, self.previous + self.max_step)
-        self._box = np.minimum(lower, upper), upper
 
-    def move_to(self, qpos: Array) -> None:
-        """Put the robot into a configuration (nq,)."""
-        self.data.qpos[:] = qpos
-        self._place()
+    def settle(
+        self, begin: Array, first: int, previous: Array | None, iterations: int, converged: float = CONVERGED
+    ) -> Array:
+        """Solve consecutive frames together.
 
-    def advance(self, step: Array) -> None:
-        """Move by a step (nv,)."""
-        mujoco.mj_integratePos(self.kin.model, self.data.qpos, step, 1.0)
-        self._place()
+        Args:
+            begin: (N, nq) where each starts.
+            first: which of the frames that were aimed at is the first of them.
+            previous: (J,) joints of the frame before, from which the first may be no farther than ``max_step``, as each
+                later one from the one before it; None is no limit for the first.
+            iterations: most steps of each.
+            converged: a frame is solved when no coordinate moves more than this [rad, m].
 
-    def _place(self) -> None:
-        mujoco.mj_kinematics(self.kin.model, self.data)
-        mujoco.mj_comPos(self.kin.model, self.data)
-
-    def step(self) -> Array:
-        """Best step (nv,) from here: least squares of all wishes within the limits.
+        Returns:
+            (N, nq) configurations.
 
         Raises:
             LagoonError: the limits contradict each other.
         """
-        hessian, gradient = self.objective()
-        rows, room = self._inequalities()
-        model, joints = self.kin.model, self.data.qpos[self._joints]
-        upper = np.full(model.nv + len(rows), UNBOUNDED)
-        lower = np.full(model.nv + len(rows), -UNBOUNDED)
-        lower[self._dofs], upper[self._dofs] = self._box[0] - joints, self._box[1] - joints
-        upper[model.nv :] = room
-        step, _, flag, _ = daqp.solve(hessian, gradient, rows, upper, lower)
+        path = begin.copy()
+        todo = np.arange(len(path))
+        for _ in range(iterations):
+            moving = todo[self._improve(path, todo, first, previous) > converged]
+            if len(path) > 1:
+                # Whoever is as far from the frame before as may be goes where that goes.
+                far = np.abs(np.diff(path[:, self._joints], axis=0)) > self.max_step - 1e-9
+                after = np.flatnonzero(far.any(axis=1)) + 1
+                moving = np.union1d(moving, np.intersect1d(after, todo + 1))
+            if not len(moving):
+                break
+            todo = moving
+        return path
+
+    def _improve(self, path: Array, frames: NDArray[np.int64], first: int, previous: Array | None) -> Array:
+        """One step of some frames of a (N, nq) path, in place; returns how long each is [rad, m]."""
+        self.place(path[frames])
+        hessian, gradient = self.objective(frames + first)
+        rows, room = self._floor()
+        near = room < NEAR_FLOOR
+        sizes = np.empty(len(frames))
+        for i, t in enumerate(frames.tolist()):
+            now, before = path[t], previous if t == 0 else path[t - 1, self._joints]
+            limits, bounds = rows[i, near[i]], room[i, near[i]]
+            if self._apart is not None and (apart := self._apart.found[i]) is not None:
+                limits, bounds = np.concatenate([limits, apart[0]]), np.concatenate([bounds, apart[1]])
+            step = self.step(hessian[i], gradient[i], now[self._joints], before, limits, bounds)
+            sizes[i] = size = max(step.max(), -step.min())
+            if size > LONGEST_STEP:
+                step *= LONGEST_STEP / size
+            mujoco.mj_integratePos(self.kin.model, now, step, 1.0)
+        return sizes
+
+    def step(
+        self, hessian: Array, gradient: Array, joints: Array, previous: Array | None, rows: Array, room: Array
+    ) -> Array:
+        """Best step (nv,) of one frame: least squares of all wishes within the limits.
+
+        Args:
+            hessian: (nv, nv) of the wishes.
+            gradient: (nv,) of them.
+            joints: (J,) where the joints are [rad].
+            previous: (J,) where they were in the frame before [rad]; None is no limit.
+            rows: (K, nv) further limits.
+            room: (K,) their upper bounds [m].
+        """
+        lower, upper = self._lower, self._upper
+        if previous is not None:
+            lower = np.maximum(lower, previous - self.max_step)
+            upper = np.minimum(upper, previous + self.max_step)
+        nv, number = len(gradient), len(gradient) + len(room)
+        if number > len(self._above):
+            self._above, self._below = np.full(number, UNBOUNDED), np.full(number, -UNBOUNDED)
+        above, below = self._above[:number], self._below[:number]
+        above[self._dofs] = upper - joints
+        below[self._dofs] = np.minimum(lower, upper) - joints
+        above[nv:] = room
+        step, _, flag, _ = daqp.solve(hessian, gradient, rows, above, below)
         if flag <= 0:
             raise LagoonError(
                 f"The inverse kinematics of {self.kin.robot.name} found no step within its limits (daqp: {flag}). "
@@ -142,53 +184,86 @@ class StepProgram:
             )
         return step
 
-    def objective(self) -> tuple[Array, Array]:
-        """Hessian (nv, nv) and gradient (nv,) of the squared, weighted wishes."""
-        data, feet, rows, error = self.data, self._feet, self._rows, self._error
-        turn = data.xmat[self.kin.base].reshape(3, 3)
-        origin = data.xpos[self.kin.base]
-        sites = data.site_xpos[self._sites]
-        points = np.concatenate([sites, data.xpos[self.kin.knees], origin[None]])
+    def place(self, qpos: Array) -> None:
+        """Put the robot into N configurations (N, nq); objective and limits are about these then."""
+        model, data, base, count = self.kin.model, self._data, self.kin.base, len(qpos)
+        self._at = qpos
+        self._body_pos, self._body_turn = np.empty((count, model.nbody, 3)), np.empty((count, model.nbody, 9))
+        self._body_quat = np.empty((count, 4))
+        self._site_pos, self._cdof = np.empty((count, model.nsite, 3)), np.empty((count, model.nv, 6))
+        self._com, self._com_jacobian = np.empty((count, 3)), np.empty((count, 3, model.nv))
+        if self._apart is not None:
+            self._apart.clear()
+        now, pos, turn, quat = data.qpos, data.xpos, data.xmat, data.xquat[base]
+        sites, cdof, com = data.site_xpos, data.cdof, data.subtree_com[base]
+        for i in range(count):
+            now[:] = qpos[i]
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_comPos(model, data)
+            mujoco.mj_jacSubtreeCom(model, data, self._com_jacobian[i], base)
+            self._body_pos[i], self._body_turn[i], self._body_quat[i] = pos, turn, quat
+            self._site_pos[i], self._cdof[i], self._com[i] = sites, cdof, com
+            if self._apart is not None:
+                self._apart.look(data)
+
+    def objective(self, frames: NDArray[np.int64]) -> tuple[Array, Array]:
+        """Hessians (N, nv, nv) and gradients (N, nv) of the squared, weighted wishes for the given N frames."""
+        feet, nv, count = self._feet, self.kin.model.nv, len(frames)
+        # Consecutive frames are indexed by a slice, which copies nothing.
+        which = slice(frames[0], frames[-1] + 1) if frames[-1] - frames[0] == count - 1 else frames
+        rows, error = np.zeros((count, 6 + 9 * feet, nv)), np.empty((count, 6 + 9 * feet))
+        turn = self._body_turn[:, self.kin.base].reshape(-1, 3, 3)
+        origin = self._body_pos[:, self.kin.base]
+        sites = self._site_pos[:, self._sites]
+        points = np.concatenate([sites, self._body_pos[:, self.kin.knees], origin[:, None]], axis=1)
         jacobian = self._jacobian(points)
         at = 3 + 3 * feet
 
-        error[:3], rows[:3, 3:6] = self._rotation_error()
-        error[3:at] = (sites - self._foot_w).ravel()
-        rows[3:at] = jacobian[:feet].reshape(-1, rows.shape[1])
-        error[at] = origin[2] - self._height
-        rows[at] = jacobian[-1, 2]
-        seen = (points[:-1] - origin) @ turn - self._wanted_b
-        landing = (self._foot_w - origin) @ turn
-        seen[:feet] -= self._grip * (landing - self._wanted_b[:feet])
-        error[at + 1 : -2] = seen.ravel()
-        rows[at + 1 : -2, self._dofs] = (turn.T @ jacobian[:-1][:, :, self._dofs]).reshape(6 * feet, -1)
-        mujoco.mj_jacSubtreeCom(self.kin.model, data, self._com, self.kin.base)
-        error[-2:] = data.subtree_com[self.kin.base, :2] - self._wanted_com
-        rows[-2:] = self._com[:2]
+        for i, t in enumerate(frames.tolist()):
+            error[i, :3], rows[i, :3, 3:6] = self._rotation_error(self._quat[t], self._body_quat[i])
+        error[:, 3:at] = (sites - self._foot_w[which]).transpose(0, 2, 1).reshape(count, -1)
+        rows[:, 3:at] = jacobian[:, :, :feet].reshape(count, -1, nv)
+        error[:, at] = origin[:, 2] - self._height[which]
+        rows[:, at] = jacobian[:, 2, -1]
+        wanted_b = self._wanted_b[which]
+        seen = (points[:, :-1] - origin[:, None]) @ turn - wanted_b
+        landing = (self._foot_w[which] - origin[:, None]) @ turn
+        seen[:, :feet] -= self._grip[which] * (landing - wanted_b[:, :feet])
+        error[:, at + 1 : -2] = seen.transpose(0, 2, 1).reshape(count, -1)
+        limbs = jacobian[:, :, :-1, self._dofs].reshape(count, 3, -1)
+        rows[:, at + 1 : -2, self._dofs] = (turn.transpose(0, 2, 1) @ limbs).reshape(count, 6 * feet, -1)
+        error[:, -2:] = self._com[:, :2] - self._wanted_com[which]
+        rows[:, -2:] = self._com_jacobian[:, :2]
 
-        weighted = rows * self._scale[:, None]
-        hessian = weighted.T @ weighted
-        gradient = (error * self._scale) @ weighted
-        hessian.flat[:: len(hessian) + 1] += DAMPING
-        hessian[self._dofs, self._dofs] += self._posture
-        gradient[self._dofs] += self._posture * (data.qpos[self._joints] - self._rest)
+        scale = self._scale[which]
+        rows *= scale[:, :, None]
+        hessian = rows.transpose(0, 2, 1) @ rows
+        gradient = ((error * scale)[:, None] @ rows)[:, 0]
+        posture = self._posture[which][:, None]
+        diagonal = hessian.reshape(count, -1)[:, :: nv + 1]
+        diagonal += DAMPING
+        diagonal[:, self._dofs] += posture
+        gradient[:, self._dofs] += posture * (self._at[:, self._joints] - self._rest[which])
         return hessian, gradient
 
     def _jacobian(self, points: Array) -> Array:
-        """(P, 3, nv) derivative of feet, knees and base origin (P, 3) in world; as mj_jac, for all at once."""
-        data = self.data
-        x, y, z = (points - data.subtree_com[self.kin.base]).T
-        skew = self._skew
-        skew[:, 0, 1], skew[:, 0, 2] = z, -y
-        skew[:, 1, 0], skew[:, 1, 2] = -z, x
-        skew[:, 2, 0], skew[:, 2, 1] = y, -x
-        return (skew @ data.cdof[:, :3].T + data.cdof[:, 3:].T) * self._moves
+        """(N, 3, P, nv) derivative of feet, knees and base origin (N, P, 3) in world; as mj_jac, for all at once."""
+        count, number = points.shape[:2]
+        off = points - self._com[:, None]
+        x, y, z = off[:, :, 0], off[:, :, 1], off[:, :, 2]
+        skew = np.zeros((count, 3, number, 3))
+        skew[:, 0, :, 1], skew[:, 0, :, 2] = z, -y
+        skew[:, 1, :, 0], skew[:, 1, :, 2] = -z, x
+        skew[:, 2, :, 0], skew[:, 2, :, 1] = y, -x
+        turning, moving = self._cdof[:, :, :3].transpose(0, 2, 1), self._cdof[:, :, 3:].transpose(0, 2, 1)
+        around = (skew.reshape(count, -1, 3) @ turning).reshape(count, 3, number, -1)
+        return (around + moving[:, :, None]) * self._moves
 
-    def _rotation_error(self) -> tuple[Array, Array]:
+    def _rotation_error(self, wanted: Array, quat: Array) -> tuple[Array, Array]:
         """Rotation vector (3,) from the wanted orientation to the base's, and its derivative (3, 3)."""
         back, apart, angle = self._rotation
-        mujoco.mju_negQuat(back, self._quat)
-        mujoco.mju_mulQuat(apart, back, self.data.xquat[self.kin.base])
+        mujoco.mju_negQuat(back, wanted)
+        mujoco.mju_mulQuat(apart, back, quat)
         mujoco.mju_quat2Vel(angle, apart, 1.0)
         x, y, z = angle.tolist()
         square = x * x + y * y + z * z
@@ -203,26 +278,17 @@ class StepProgram:
             ]
         )
 
-    def _inequalities(self) -> tuple[Array, Array]:
-        """Rows (K, nv) and bounds (K,): nothing goes through the floor, and shapes stay apart."""
-        data = self.data
-        turns = data.xmat[self._floor_bodies].reshape(-1, 3, 3)
-        places = data.xpos[self._floor_bodies] + (turns @ self._floor_offsets[:, :, None])[:, :, 0]
-        gaps = places[:, 2] - self._floor_radii
-        near = np.flatnonzero(gaps < NEAR_FLOOR)
-        off = places[near] - data.subtree_com[self.kin.base]
-        turning, moving = data.cdof[:, :3], data.cdof[:, 5]
-        rise = moving + off[:, 1:2] * turning[:, 0] - off[:, :1] * turning[:, 1]
-        rows, room = -rise * self._floor_moves[near], gaps[near]
-        if self._apart is not None:
-            limit = self._apart.compute_qp_inequalities(self._configuration, 1.0)
-            if limit.G is not None and limit.h is not None:
-                active = np.isfinite(limit.h)
-                rows, room = np.concatenate([rows, limit.G[active]]), np.concatenate([room, limit.h[active]])
-        return rows, room
+    def _floor(self) -> tuple[Array, Array]:
+        """Rows (N, P, nv) and bounds (N, P) [m]: no point of the robot goes through the floor."""
+        turns = self._body_turn[:, self._floor_bodies].reshape(len(self._at), -1, 3, 3)
+        places = self._body_pos[:, self._floor_bodies] + (turns @ self._floor_offsets[:, :, None])[..., 0]
+        off = places - self._com[:, None]
+        turning, moving = self._cdof[:, None, :, :3], self._cdof[:, None, :, 5]
+        rise = moving + off[:, :, 1:2] * turning[..., 0] - off[:, :, :1] * turning[..., 1]
+        return -rise * self._floor_moves, places[:, :, 2] - self._floor_radii
 
 
-def _moves(model: mujoco.MjModel, body: int) -> Array:
+def moves(model: mujoco.MjModel, body: int) -> Array:
     """(nv,) 1 for each degree of freedom that moves a body, else 0."""
     above = set()
     while body:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lagoon.motion.robot_motion import RobotMotion, velocity
 from lagoon.retarget.balance import Dynamics, dynamics, nearest_in_support
 from lagoon.retarget.demands import demands
-from lagoon.retarget.kinematics import Kinematics, self_collisions
+from lagoon.retarget.kinematics import Kinematics, Places, self_collisions
 from lagoon.retarget.targets import Targets
 from lagoon.retarget.verdict import Verdict, judge, shares
 from lagoon.robot import RobotSpec
@@ -156,14 +156,14 @@ def measure(
     joints = np.empty_like(motion.joint_pos)
     joints[:, order] = motion.joint_pos
     qpos = np.array([kin.pack(*row) for row in zip(motion.root_pos_w, motion.root_quat_w, joints, strict=True)])
-    feet = np.array([kin.feet(row) for row in qpos])
-    clearance = np.array([kin.clearances(row) for row in qpos])
+    places = kin.along(qpos)
+    feet, clearance = places.feet, places.clearance
     needs = dynamics(kin, qpos, motion.fps)
     outside = pressure_distance(needs, feet, motion.foot_contact)
     speed_use = np.abs(velocity(motion).joint_vel)[:, np.argsort(order)] / robot.joint_vel_limit
     margin = np.minimum(joints - robot.joint_lower, robot.joint_upper - joints)
     slide_speed, slide_length = foot_slide(feet, motion.foot_contact, motion.fps)
-    tracking, tilt = _tracking(kin, qpos, motion, targets)
+    tracking, tilt = _tracking(places, qpos, motion, targets)
     load = needs.force[:, 2] / needs.weight
     touches = self_collisions(robot, qpos)
     known = np.isfinite(outside)
@@ -227,25 +227,21 @@ def foot_slide(feet: Array, contact: NDArray[np.bool_], fps: float) -> tuple[flo
     return (float(speed[both].mean()) if both.any() else 0.0), farthest
 
 
-def _tracking(kin: Kinematics, qpos: Array, motion: RobotMotion, targets: Targets | None) -> tuple[Array, Array]:
+def _tracking(places: Places, qpos: Array, motion: RobotMotion, targets: Targets | None) -> tuple[Array, Array]:
     """Distances of feet from their targets and angles of the base from its own, frames of the clip only."""
     if targets is None:
         return np.zeros(1), np.zeros(1)
     names = list(motion.segment_names)
     start = int(motion.segment_starts[names.index("motion")])
     stop = int(motion.segment_starts[names.index("motion") + 1]) if names[-1] != "motion" else motion.num_frames
-    distance, angle = [], []
-    for t in range(start, stop):
-        foot_b, _ = kin.points_b(qpos[t])
-        feet = kin.data.site_xpos[kin.address.foot_site]
-        free = np.linalg.norm(foot_b - targets.foot_b[t], axis=1)
-        held = np.linalg.norm(feet - targets.foot_w[t], axis=1)
-        # A foot on its way to or from the floor follows neither target.
-        between = (targets.grip[t] > 0.01) & ~targets.contact[t]
-        distance.append(np.where(between, 0.0, np.where(targets.contact[t], held, free)))
-        dot = abs(float(np.dot(qpos[t, 3:7], targets.base_quat[t])))
-        angle.append(2.0 * np.arccos(min(dot, 1.0)))
-    return np.array(distance), np.array(angle)
+    cut = slice(start, stop)
+    free = np.linalg.norm(places.feet_b[cut] - targets.foot_b[cut], axis=2)
+    held = np.linalg.norm(places.feet[cut] - targets.foot_w[cut], axis=2)
+    # A foot on its way to or from the floor follows neither target.
+    between = (targets.grip[cut] > 0.01) & ~targets.contact[cut]
+    dot = np.abs((qpos[cut, 3:7] * targets.base_quat[cut]).sum(axis=1))
+    distance = np.where(between, 0.0, np.where(targets.contact[cut], held, free))
+    return distance, 2.0 * np.arccos(np.minimum(dot, 1.0))
 
 
 def _segment_times(motion: RobotMotion) -> dict[str, float]:

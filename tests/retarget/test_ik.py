@@ -5,7 +5,7 @@ import pytest
 
 from lagoon.motion.rotations import quat_from_axis_angle, quat_from_rotvec, quat_mul
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.ik import WholeBodyIK, smooth
+from lagoon.retarget.ik import WholeBodyIK, smooth, within_speed
 from lagoon.retarget.kinematics import self_collisions
 from lagoon.retarget.targets import Targets
 
@@ -118,6 +118,14 @@ def test_balance_wins_over_a_trunk_that_leans(kin, ik):
     solved = ik.pose(targets, start, iterations=150)
     np.testing.assert_allclose(kin.com(solved)[:2], support[0], atol=0.01)
     np.testing.assert_allclose(kin.feet(solved)[kin.hind], targets.foot_w[0, kin.hind], atol=0.005)
+
+
+def test_joints_that_are_too_fast_come_as_far_as_they_may():
+    path = np.zeros((5, 8))
+    path[2:, 7] = 0.25
+    kept = within_speed(path, np.array([7]), np.zeros(1), np.array([0.1]))
+    np.testing.assert_allclose(kept[:, 7], [0.0, 0.0, 0.1, 0.2, 0.25])
+    assert within_speed(kept, np.array([7]), np.zeros(1), np.array([0.1])) is kept
 
 
 def test_smoothing_keeps_the_quaternion_unit_and_ignores_its_sign():

@@ -4,7 +4,7 @@ import pytest
 
 from lagoon.motion.rotations import quat_conj, quat_from_rotvec, quat_mul, quat_to_rotvec
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.program import DAMPING, LANDING, StepProgram
+from lagoon.retarget.program import DAMPING, LANDING, LONGEST_STEP, StepProgram
 from lagoon.retarget.targets import Targets
 
 CONFIG = RetargetConfig()
@@ -64,86 +64,97 @@ def wishes(kin, targets, com, qpos, turn, origin):
     )
 
 
+def aimed(kin, targets, com, max_step=MAX_STEP, rest=None, posture=POSTURE):
+    program = StepProgram(kin, CONFIG, max_step)
+    rest = targets.rest if rest is None else np.repeat(rest[None], targets.num_frames, axis=0)
+    program.aim(targets, np.repeat(com[None], targets.num_frames, axis=0), rest, np.full(targets.num_frames, posture))
+    return program
+
+
 @pytest.mark.parametrize("grip", [(1.0, 1.0, 1.0, 1.0), (0.0, 0.4, 1.0, 0.0)])
 def test_the_objective_is_the_sum_of_squares_of_all_wishes(kin, grip):
-    qpos, targets, com = shaken(kin), some_targets(kin, grip), np.array([0.02, -0.03])
-    program = StepProgram(kin, CONFIG, MAX_STEP)
-    program.aim(targets, 0, com, targets.rest[0], POSTURE)
-    program.move_to(qpos)
-    hessian, gradient = program.objective()
-    turn, origin = program.data.xmat[kin.base].reshape(3, 3).copy(), qpos[:3].copy()
-    error = wishes(kin, targets, com, qpos, turn, origin)
-    jacobian = np.empty((len(error), kin.model.nv))
-    for column in range(kin.model.nv):
-        sides = []
-        for sign in (1e-6, -1e-6):
-            step, moved = np.zeros(kin.model.nv), qpos.copy()
-            step[column] = sign
-            mujoco.mj_integratePos(kin.model, moved, step, 1.0)
-            sides.append(wishes(kin, targets, com, moved, turn, origin))
-        jacobian[:, column] = (sides[0] - sides[1]) / 2e-6
-    np.testing.assert_allclose(hessian, jacobian.T @ jacobian + DAMPING * np.eye(kin.model.nv), atol=1e-5)
-    np.testing.assert_allclose(gradient, jacobian.T @ error, atol=1e-6)
+    """Of two configurations at once, whose wishes are those of the second and the first frame."""
+    both, targets, com = (shaken(kin), shaken(kin, 3)), some_targets(kin, grip), np.array([0.02, -0.03])
+    program = aimed(kin, targets.frame(0, 2), com)
+    program.place(np.array(both))
+    found = program.objective(np.array([1, 0]))
+    for qpos, hessian, gradient in zip(both, *found, strict=True):
+        kin.update(qpos)
+        turn, origin = kin.data.xmat[kin.base].reshape(3, 3).copy(), qpos[:3].copy()
+        error = wishes(kin, targets, com, qpos, turn, origin)
+        jacobian = np.empty((len(error), kin.model.nv))
+        for column in range(kin.model.nv):
+            sides = []
+            for sign in (1e-6, -1e-6):
+                step, moved = np.zeros(kin.model.nv), qpos.copy()
+                step[column] = sign
+                mujoco.mj_integratePos(kin.model, moved, step, 1.0)
+                sides.append(wishes(kin, targets, com, moved, turn, origin))
+            jacobian[:, column] = (sides[0] - sides[1]) / 2e-6
+        np.testing.assert_allclose(hessian, jacobian.T @ jacobian + DAMPING * np.eye(kin.model.nv), atol=1e-5)
+        np.testing.assert_allclose(gradient, jacobian.T @ error, atol=1e-6)
 
 
 def test_far_from_every_limit_the_step_is_that_of_gauss_and_newton(kin):
     targets = some_targets(kin, (0.0, 0.4, 1.0, 0.0))
-    program = StepProgram(kin, CONFIG, MAX_STEP)
     qpos = shaken(kin)
     qpos[2] += 0.5
-    program.aim(targets.with_(base_height=targets.base_height + 0.5), 0, qpos[:2], targets.rest[0], 1e3)
-    program.move_to(qpos)
-    hessian, gradient = program.objective()
-    np.testing.assert_allclose(program.step(), np.linalg.solve(hessian, -gradient), atol=1e-6)
+    program = aimed(kin, targets.with_(base_height=targets.base_height + 0.5), qpos[:2], posture=1e3)
+    program.place(qpos[None])
+    (hessian,), (gradient,) = program.objective(np.array([0]))
+    step = np.linalg.solve(hessian, -gradient)
+    moved = qpos.copy()
+    mujoco.mj_integratePos(kin.model, moved, step * min(1.0, LONGEST_STEP / np.abs(step).max()), 1.0)
+    np.testing.assert_allclose(program.settle(qpos[None], 0, None, 1)[0], moved, atol=1e-6)
 
 
 def test_a_joint_goes_no_farther_from_the_frame_before(kin):
     targets = some_targets(kin, (0.0, 0.0, 0.0, 0.0))
-    program = StepProgram(kin, CONFIG, MAX_STEP)
-    qpos = kin.stand()
-    joints = qpos[kin.address.joint_qpos]
-    program.previous = joints - 0.08
-    program.aim(targets, 0, np.zeros(2), joints + 1.0, 1e6)
-    program.move_to(qpos)
-    np.testing.assert_allclose(program.step()[kin.address.joint_dof], 0.02, atol=1e-5)
-    program.aim(targets, 0, np.zeros(2), joints - 1.0, 1e6)
-    np.testing.assert_allclose(program.step()[kin.address.joint_dof], -0.18, atol=1e-5)
+    qpos, dofs = kin.stand(), kin.address.joint_qpos
+    joints = qpos[dofs]
+    for away, expected in ((1.0, 0.02), (-1.0, -0.18)):
+        program = aimed(kin, targets, np.zeros(2), rest=joints + away, posture=1e6)
+        after = program.settle(qpos[None], 0, joints - 0.08, 1)[0]
+        np.testing.assert_allclose(after[dofs] - joints, expected, atol=1e-5)
+
+
+def test_frames_solved_together_go_no_farther_from_each_other_than_one_by_one(kin):
+    """All want to be far away at once; each gets one step further than the one before it."""
+    targets, dofs = some_targets(kin, (0.0, 0.0, 0.0, 0.0)).frame(0, 6), kin.address.joint_qpos
+    joints = kin.stand()[dofs]
+    program = aimed(kin, targets, np.zeros(2), np.full(12, 0.03), joints - 0.5, 1e6)
+    begin = np.repeat(kin.stand()[None], 6, axis=0)
+    begin[:, 2] += 0.5
+    together = program.settle(begin, 0, joints, 8)
+    at, alone = begin[0], []
+    for t in range(6):
+        at = program.settle(at[None], t, at[dofs], 8)[0]
+        alone.append(at)
+    np.testing.assert_allclose(
+        together[:, dofs] - joints, -0.03 * np.arange(1.0, 7.0)[:, None].repeat(12, 1), atol=1e-5
+    )
+    np.testing.assert_allclose(together, alone, atol=2e-3)
 
 
 def test_no_step_leads_below_the_floor(kin):
     targets = some_targets(kin, (1.0, 1.0, 1.0, 1.0))
     down = targets.with_(foot_w=targets.foot_w - np.array([0.0, 0.0, 0.3]), base_height=targets.base_height - 0.3)
-    program = StepProgram(kin, CONFIG, MAX_STEP)
-    program.aim(down, 0, np.zeros(2), down.rest[0], 0.0)
-    program.move_to(kin.stand())
-    for _ in range(10):
-        program.advance(program.step())
-    assert kin.clearances(program.data.qpos).min() > -2e-3
+    qpos = aimed(kin, down, np.zeros(2), posture=0.0).settle(kin.stand()[None], 0, None, 10)[0]
+    assert kin.clearances(qpos).min() > -2e-3
 
 
 def test_a_robot_deep_in_the_floor_comes_out_as_far_as_its_joints_may_move(kin):
-    targets = some_targets(kin, (1.0, 1.0, 1.0, 1.0))
-    program = StepProgram(kin, CONFIG, np.full(12, 1e-3))
-    qpos = kin.stand()
+    targets, qpos = some_targets(kin, (1.0, 1.0, 1.0, 1.0)), kin.stand()
     qpos[2] = -0.2
-    program.previous = qpos[kin.address.joint_qpos].copy()
-    program.aim(targets, 0, np.zeros(2), targets.rest[0], POSTURE)
-    program.move_to(qpos)
-    for _ in range(5):
-        program.advance(program.step())
-    assert kin.clearances(program.data.qpos).min() > -2e-3
+    program = aimed(kin, targets, np.zeros(2), np.full(12, 1e-3))
+    after = program.settle(qpos[None], 0, qpos[kin.address.joint_qpos], 5)[0]
+    assert kin.clearances(after).min() > -2e-3
 
 
 def test_the_start_may_lie_outside_the_limits(kin, go2):
-    targets = some_targets(kin, (0.0, 0.0, 0.0, 0.0))
-    program = StepProgram(kin, CONFIG, MAX_STEP)
-    qpos = kin.stand()
+    targets, qpos = some_targets(kin, (0.0, 0.0, 0.0, 0.0)), kin.stand()
     qpos[kin.address.joint_qpos] = go2.joint_upper + 0.3
     qpos[2] += 0.5
-    program.previous = qpos[kin.address.joint_qpos].copy()
-    program.aim(targets, 0, np.zeros(2), targets.rest[0], POSTURE)
-    program.move_to(qpos)
     before = qpos[kin.address.joint_qpos]
-    program.advance(program.step())
-    after = program.data.qpos[kin.address.joint_qpos]
+    after = aimed(kin, targets, np.zeros(2)).settle(qpos[None], 0, before, 1)[0][kin.address.joint_qpos]
     assert np.all(after < before)
