@@ -43,7 +43,7 @@ def joined(parts: Sequence[Array], axis: int = -1) -> Array:
 def squared(rows: Array) -> Array:
     """Return the sums (N,) of the squares of rows (N, ...)."""
     rows = rows_of(rows)
-    return np.einsum("ij,ij->i", rows, rows) if isinstance(rows, np.ndarray) else (rows**2).sum(-1)
+    return np.vecdot(rows, rows) if isinstance(rows, np.ndarray) else (rows**2).sum(-1)
 
 
 def clipped(x: Array, low: Any, high: Any) -> Array:

@@ -13,11 +13,16 @@ import numpy as np
 import torch
 
 from lagoon.imitation.config import RandomizationConfig
+from lagoon.imitation.randomization import body_features, draw_bodies
+from lagoon.sim.backend import BodyParameters
+from lagoon.sim.model import TRAINING
 
 Array = np.ndarray
 
 STEPS = 16
 """Control steps for which noise and pushes are drawn at once."""
+BODIES = 64
+"""Bodies that are drawn at once."""
 EPISODES = 256
 """Episodes for which the numbers are drawn at once."""
 
@@ -66,18 +71,22 @@ class Draws:
         self._noise = Rows(self._draw_noise, STEPS * num_envs)
         self._episodes = Rows(lambda count: self._uniform(count, 2 * joints + 6), EPISODES)
         self._pushes: list[tuple[Array, Array]] = []
+        self._joints, self._next_body = joints, 0
+        self._bodies: tuple[BodyParameters, Array] | None = None
 
     def use(self, ramp: float) -> None:
         """Use another share of the randomization, in [0, 1], from now on."""
         if ramp != self._ramp:
             self._ramp = ramp
             self._noise.clear()
+            self._bodies = None
 
     def clear(self) -> None:
         """Draw everything anew, for example since the generator was set to another state."""
         self._noise.clear()
         self._episodes.clear()
         self._pushes.clear()
+        self._bodies = None
 
     def noise(self, count: int) -> Array:
         """(count, 2 J + 6) errors of one reading: joints [rad], their speeds [rad/s], tilt [rad], gyro [rad/s]."""
@@ -86,6 +95,17 @@ class Draws:
     def episodes(self, count: int) -> Array:
         """(count, 2 J + 6) numbers in [0, 1) for as many episodes."""
         return self._episodes.take(count)
+
+    def bodies(self, count: int) -> tuple[BodyParameters, Array]:
+        """Bodies of ``count`` robots, and (count, P) what the critic is told of them, without their delays."""
+        begin, self._next_body = self._next_body, self._next_body + count
+        if self._bodies is None or self._next_body > len(self._bodies[1]):
+            drawn = max(BODIES, count)
+            body = draw_bodies(drawn, self._joints, TRAINING.friction, self._config, self._ramp, self._generator)
+            self._bodies = body, body_features(body, torch.zeros(drawn), self._config).numpy()
+            begin, self._next_body = 0, count
+        rows = slice(begin, self._next_body)
+        return self._bodies[0].rows(rows), self._bodies[1][rows]
 
     def pushes(self) -> tuple[Array, Array]:
         """Ids (K,) of the robots that are pushed in this step, and changes of their velocities (K, 3) [m/s]."""

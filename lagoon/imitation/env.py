@@ -26,7 +26,7 @@ from lagoon.imitation.manner import Manner
 from lagoon.imitation.memory import Memory, Told
 from lagoon.imitation.observations import ActorObservation, critic_extras
 from lagoon.imitation.policy_graph import blend_of, filtered
-from lagoon.imitation.randomization import DELAY, body_features, draw_bodies, sensed, set_sensor_errors
+from lagoon.imitation.randomization import DELAY, body_features, sensed, set_sensor_errors
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rewards import TrackingError, effort_penalty
 from lagoon.imitation.starts import Starts
@@ -120,7 +120,7 @@ class TrackingEnv:
         """Start every robot anew and return the first observations."""
         everyone = np.arange(self.num_envs)
         self._start_over(everyone, redraw=1.0)
-        state = self.backend.state().numpy()
+        state = self.backend.read()
         return self._observe(state, self.memory, self.feet(state.joint_pos), everyone)
 
     def step(self, action: Tensor) -> StepResult:
@@ -134,7 +134,7 @@ class TrackingEnv:
         target = clipped(target, self.lower, self.upper)
         self._push()
         diverged = self._simulate(target)
-        state = self.backend.state().numpy()
+        state = self.backend.read()
         if diverged.any():
             self._park(diverged, state)
         memory.policy_state[:] = self.observe.next_state(memory.policy_state, memory.frame)
@@ -230,29 +230,28 @@ class TrackingEnv:
     def _start_over(self, ids: Array, redraw: float) -> None:
         """Begin a new episode for the robots ``ids`` (K,), some of them with new bodies."""
         self._redraw_bodies(ids, redraw)
-        frames, state = self.starts.take(len(ids))
-        self.backend.set_state(tensor(ids), state)
-        memory, start = self.memory, frames.numpy()
+        start, state = self.starts.take(len(ids))
+        self.backend.write(ids, state)
+        memory = self.memory
         memory.step[ids] = start
         memory.prev_action[ids] = 0.0
         memory.prev_change[ids] = 0.0
         # A robot that has stood or moved here for a while was last told to be here.
         memory.past_targets[ids] = self._targets[start][:, None]
-        self.manner.begin(ids, start, state.numpy())
+        self.manner.begin(ids, start, state)
         memory.extras[ids] = self.manner.fresh_inputs(len(ids))
 
     def _redraw_bodies(self, ids: Array, chance: float) -> None:
         """Give some of the robots ``ids`` new bodies, and all of them new sensor errors."""
-        config, rng, memory = self.config.randomization, self.generator, self.memory
+        config, memory = self.config.randomization, self.memory
         unit = self.draws.episodes(len(ids))
         set_sensor_errors(memory, ids, config, self.robot.control_dt / self.backend.substeps, self.ramp, unit)
         chosen = ids[unit[:, -1] < chance]
         if len(chosen):
-            body = draw_bodies(len(chosen), self.action_dim, TRAINING.friction, config, self.ramp, rng)
+            body, features = self.draws.bodies(len(chosen))
             self.backend.set_parameters(tensor(chosen), body)
             self.body.put(tensor(chosen), body)
-            memory.slope[chosen] = body.slope.numpy()
-            memory.body[chosen] = body_features(body, tensor(memory.delay[chosen]), config).numpy()
+            memory.slope[chosen], memory.body[chosen] = body.slope.numpy(), features
         memory.body[ids, DELAY] = memory.delay[ids]
 
     def _observe_and_reset(
@@ -267,7 +266,7 @@ class TrackingEnv:
             return obs, {name: rows[:0] for name, rows in obs.items()}
         ended, ended_state, ended_feet = self.memory.rows(done_ids), state.rows(done_ids), foot_pos[done_ids]
         self._start_over(done_ids, self.config.randomization.redraw)
-        fresh = self.backend.state().numpy()
+        fresh = self.backend.read()
         foot_pos[done_ids] = self.feet(fresh.joint_pos[done_ids])
         # Rows of robots that go on are the same before and after; a parked one is among the ended.
         feet = np.concatenate([foot_pos, ended_feet])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from lagoon.imitation.arrays import Array, library, stacked
+from lagoon.imitation.arrays import Array, joined, library, stacked
 from lagoon.robot import RobotSpec
 
 
@@ -20,31 +20,27 @@ class FootKinematics:
         """Read the legs' geometry from the spec."""
         names = [[leg.hip_joint, leg.thigh_joint, leg.calf_joint] for leg in robot.legs]
         self._ids = np.concatenate([robot.joint_ids([leg[k] for leg in names]) for k in range(3)])
-        self._feet = len(robot.legs)
+        self._feet = f = len(robot.legs)
         parts = ("hip_pos_b", "thigh_offset", "calf_offset", "foot_offset")
-        hip, thigh, calf, foot = (np.array([getattr(leg, name) for leg in robot.legs], np.float32) for name in parts)
-        # Along the leg's own axes, (F,) each: what turns with the thigh, with the calf, and with the hip alone.
-        lengths = (
-            *calf[:, [0, 2]].T,
-            *foot[:, [0, 2]].T,
-            thigh[:, 0],
-            calf[:, 1] + foot[:, 1] + thigh[:, 1],
-            thigh[:, 2],
-        )
-        self._numpy = (*(np.ascontiguousarray(values) for values in lengths), hip)
-        self._torch = tuple(torch.from_numpy(values) for values in self._numpy)
+        hip, thigh, calf, foot = (np.array([getattr(leg, name) for leg in robot.legs]) for name in parts)
+        # In the hip frame: the calf joint turned by the thigh's angle, the foot by the calf's, both about Y. What turns
+        # of x and z is a sum of sines and cosines: those of hips, thighs, calves in the rows, x and z in the columns.
+        turned, leg = np.zeros((2, 3, f, 2, f)), np.arange(f)
+        for k, lever in ((1, calf), (2, foot)):
+            turned[0, k, leg, 0, leg], turned[1, k, leg, 0, leg] = lever[:, 2], lever[:, 0]
+            turned[0, k, leg, 1, leg], turned[1, k, leg, 1, leg] = -lever[:, 0], lever[:, 2]
+        across = calf[:, 1] + foot[:, 1] + thigh[:, 1]
+        tables = (turned.reshape(6 * f, 2 * f), np.concatenate([thigh[:, 0], thigh[:, 2]]), across, hip)
+        self._numpy = tuple(table.astype(np.float32) for table in tables)
+        self._torch = tuple(torch.from_numpy(table) for table in self._numpy)
 
     def __call__(self, joint_pos: Array) -> Array:
         """Return (..., F, 3) foot centres in the base frame [m] of (..., J) joint angles [rad]."""
-        lib = library(joint_pos)
-        kx, kz, fx, fz, ox, y, oz, hip = self._numpy if lib is np else self._torch
-        f = self._feet
+        lib, f = library(joint_pos), self._feet
+        turned, offset, y, hip = self._numpy if lib is np else self._torch
         angles = joint_pos[..., self._ids]  # Hips, thighs, calves; a calf's angle counts from the base.
         angles[..., 2 * f :] += angles[..., f : 2 * f]
-        sin, cos = lib.sin(angles), lib.cos(angles)
-        sin_a, sin_b, sin_c = sin[..., :f], sin[..., f : 2 * f], sin[..., 2 * f :]
-        cos_a, cos_b, cos_c = cos[..., :f], cos[..., f : 2 * f], cos[..., 2 * f :]
-        # In the hip frame: the calf joint turned by the thigh's angle, the foot by the calf's, both about Y.
-        x = kx * cos_b + kz * sin_b + fx * cos_c + fz * sin_c + ox
-        z = kz * cos_b - kx * sin_b - fx * sin_c + fz * cos_c + oz
-        return stacked([x, cos_a * y - sin_a * z, sin_a * y + cos_a * z]) + hip
+        waves = joined([lib.sin(angles), lib.cos(angles)])
+        lengths = waves @ turned + offset
+        x, z, sin, cos = lengths[..., :f], lengths[..., f:], waves[..., :f], waves[..., 3 * f : 4 * f]
+        return stacked([x, cos * y - sin * z, sin * y + cos * z]) + hip

@@ -18,7 +18,7 @@ from lagoon.imitation.arrays import Array, joined, library, rows_of
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rotations import (
     gravity_in_base,
-    quat_conj,
+    quat_difference,
     quat_from_heading,
     quat_mul,
     quat_rotate_inverse,
@@ -162,7 +162,7 @@ class ActorObservation(torch.nn.Module):
         if heading is None:
             heading = quat_from_heading(state[..., :2])
         # Where the base should be pointing, seen from where it points.
-        error = quat_to_rotvec(quat_mul(quat_conj(imu_quat), quat_mul(heading, pointing)))
+        error = quat_to_rotvec(quat_difference(imu_quat, quat_mul(heading, pointing)))
         parts = [
             self.frame(joint_pos, joint_vel, imu_quat, prev_action) if frame is None else frame,
             imu_ang_vel * ANG_VEL_SCALE,

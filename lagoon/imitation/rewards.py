@@ -14,7 +14,7 @@ from functools import cached_property
 from lagoon.imitation.arrays import Array, clipped, library, squared
 from lagoon.imitation.config import RewardConfig
 from lagoon.imitation.reference import Reference
-from lagoon.imitation.rotations import gravity_in_base, quat_conj, quat_mul, quat_to_rotvec
+from lagoon.imitation.rotations import gravity_in_base, quat_angle, quat_difference
 from lagoon.sim.backend import SimState
 
 
@@ -58,7 +58,6 @@ def tracking_error(
     cannot sense them.
     """
     now, lib = reference.at(step), library(step)
-    rotation = quat_to_rotvec(quat_mul(quat_conj(now.root_quat), state.root_quat_w))
     joint_vel, lin_vel, ang_vel = now.joint_vel, now.root_lin_vel, now.root_ang_vel
     if rate is not None:
         pace = rate[:, None]
@@ -70,7 +69,7 @@ def tracking_error(
         foot_pos_sq=squared(foot_pos - now.foot_pos),
         height=abs(state.root_pos_w[:, 2] - now.root_pos[:, 2]),
         tilt=lib.arccos(clipped(level, -1.0, 1.0)),
-        rotation=lib.sqrt(squared(rotation)),
+        rotation=quat_angle(quat_difference(now.root_quat, state.root_quat_w)),
         lin_vel_sq=squared(state.root_lin_vel_w - lin_vel),
         ang_vel_sq=squared(state.root_ang_vel_b - ang_vel),
     )

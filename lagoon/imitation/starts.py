@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 
 from lagoon.imitation.config import TaskConfig
@@ -58,7 +59,7 @@ class Starts:
         bins = max(1, math.ceil((reference.num_frames - 2) * robot.control_dt / BIN_SECONDS))
         self.falls = torch.zeros(bins)
         """(B,) falls in each stretch, older ones count less."""
-        self._frames, self._states, self._next = torch.zeros(0, dtype=torch.int64), None, 0
+        self._frames, self._states, self._next = np.zeros(0, np.int64), None, 0
 
     def report(self, steps: Tensor, fell: Tensor) -> None:
         """Tell how episodes ended.
@@ -89,11 +90,11 @@ class Starts:
             return 1.0
         return float(-(weights * weights.clamp(min=1e-12).log()).sum() / math.log(len(weights)))
 
-    def take(self, count: int) -> tuple[Tensor, SimState]:
-        """Return the frames (count,) int64 and the states (count rows) of the next starts."""
+    def take(self, count: int) -> tuple[np.ndarray, SimState]:
+        """Return the frames (count,) int64 and the states (count rows) of the next starts, as numpy arrays."""
         if self._states is None or self._next + count > len(self._frames):
-            self._frames, self._states = self._draw(max(BATCH, count))
-            self._next = 0
+            frames, states = self._draw(max(BATCH, count))
+            self._frames, self._states, self._next = frames.numpy(), states.numpy(), 0
         rows = slice(self._next, self._next + count)
         self._next += count
         return self._frames[rows], self._states.rows(rows)

@@ -102,8 +102,8 @@ class BodyParameters:
             if getattr(self, name) is None:
                 setattr(self, name, value)
 
-    def rows(self, ids: Tensor) -> BodyParameters:
-        """Copy of the given robots' parameters."""
+    def rows(self, ids: Any) -> BodyParameters:
+        """Copy of the given robots' parameters; of a slice, views."""
         return BodyParameters(**{name: getattr(self, name)[ids] for name in self.__dataclass_fields__})
 
     def put(self, ids: Tensor, other: BodyParameters) -> None:
@@ -141,6 +141,14 @@ class SimBackend(Protocol):
 
     def set_state(self, ids: Tensor, state: SimState) -> None:
         """Put the robots ``ids`` (K,) into ``state`` (K rows) and clear everything carried between steps."""
+        ...
+
+    def read(self) -> SimState:
+        """The state as numpy arrays, parts of which may share memory; a copy as well."""
+        ...
+
+    def write(self, rows: np.ndarray, state: SimState) -> None:
+        """``set_state`` with numpy arrays: row numbers (K,) int64, and a state of K rows."""
         ...
 
     def step(self, targets: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ of threads. Domain randomization writes per-robot model fields, so it costs noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import mujoco
 import numpy as np
@@ -76,7 +76,9 @@ class MujocoBackend:
         self._ctrl, self._warmstart = self._batch.bind("ctrl"), self._batch.bind("qacc_warmstart")
         self._time = self._batch.bind("time")
         at = self.addresses
-        self._joint_qpos, self._joint_dof, self._actuator = map(_run, (at.joint_qpos, at.joint_dof, at.actuator))
+        self._joint_qpos, self._joint_dof = _run(at.joint_qpos), _run(at.joint_dof)
+        # Every actuator is one joint's, so that targets are put in order once instead of written here and there.
+        self._joint_of = np.argsort(at.actuator)
         self._broken = np.zeros(num_envs, dtype=bool)
         """(N,) which may have failed since they were last put into a state."""
         self._torque = self._batch.bind("actuator_force")
@@ -89,15 +91,19 @@ class MujocoBackend:
 
     def state(self) -> SimState:
         """See SimBackend.state."""
-        qpos, qvel = self._qpos, self._qvel
-        tensor = lambda a: torch.from_numpy(a.astype(np.float32))  # noqa: E731
+        now = self.read()
+        return SimState(*(torch.from_numpy(np.ascontiguousarray(getattr(now, item.name))) for item in fields(now)))
+
+    def read(self) -> SimState:
+        """See SimBackend.read."""
+        qpos, qvel = self._qpos.astype(np.float32), self._qvel.astype(np.float32)
         return SimState(
-            root_pos_w=tensor(qpos[:, 0:3]),
-            root_quat_w=tensor(qpos[:, 3:7]),
-            root_lin_vel_w=tensor(qvel[:, 0:3]),
-            root_ang_vel_b=tensor(qvel[:, 3:6]),
-            joint_pos=tensor(qpos[:, self._joint_qpos]),
-            joint_vel=tensor(qvel[:, self._joint_dof]),
+            root_pos_w=qpos[:, 0:3],
+            root_quat_w=qpos[:, 3:7],
+            root_lin_vel_w=qvel[:, 0:3],
+            root_ang_vel_b=qvel[:, 3:6],
+            joint_pos=qpos[:, self._joint_qpos],
+            joint_vel=qvel[:, self._joint_dof],
         )
 
     def torques(self) -> Tensor:
@@ -119,7 +125,11 @@ class MujocoBackend:
 
     def set_state(self, ids: Tensor, state: SimState) -> None:
         """See SimBackend.set_state."""
-        rows, at = ids.numpy(), self.addresses
+        self.write(ids.numpy(), state.numpy())
+
+    def write(self, rows: np.ndarray, state: SimState) -> None:
+        """See SimBackend.write."""
+        at = self.addresses
         if len(rows) == 0:
             return
         if self._broken[rows].any():  # What MuJoCo counted against them has to go too.
@@ -127,25 +137,26 @@ class MujocoBackend:
             self._broken[rows] = False
         # All else that a step leaves behind is written below; nothing here has activations or applied forces.
         self._time[rows], self._warmstart[rows] = 0.0, 0.0
-        self._qpos[rows, 0:3] = state.root_pos_w.numpy()
-        quat = state.root_quat_w.numpy().astype(np.float64)
+        quat = np.asarray(state.root_quat_w, dtype=np.float64)
+        self._qpos[rows, 0:3] = state.root_pos_w
         self._qpos[rows, 3:7] = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
-        self._qvel[rows, 0:3] = state.root_lin_vel_w.numpy()
-        self._qvel[rows, 3:6] = state.root_ang_vel_b.numpy()
-        self._qpos[rows[:, None], at.joint_qpos] = state.joint_pos.numpy()
-        self._qvel[rows[:, None], at.joint_dof] = state.joint_vel.numpy()
-        self._ctrl[rows[:, None], at.actuator] = state.joint_pos.numpy()
+        self._qvel[rows, 0:3] = state.root_lin_vel_w
+        self._qvel[rows, 3:6] = state.root_ang_vel_b
+        self._qpos[rows[:, None], at.joint_qpos] = state.joint_pos
+        self._qvel[rows[:, None], at.joint_dof] = state.joint_vel
+        self._ctrl[rows[:, None], at.actuator] = state.joint_pos
 
     def step(self, targets: Tensor) -> Tensor:
         """See SimBackend.step."""
         held = targets.dim() == 2
-        each = targets.numpy()[None] if held else targets.numpy()
+        each = targets.numpy().take(self._joint_of, axis=-1)
+        each = each[None] if held else each
         if held and self._curve is not None:
             each, held = np.repeat(each, self.substeps, axis=0), False
         for target in each:
             if self._curve is not None:
                 self._limit_torques()
-            self._ctrl[:, self._actuator] = target
+            self._ctrl[:] = target
             try:
                 self._batch.step(nstep=self.substeps if held else 1)
             except SimulationError:

@@ -73,12 +73,14 @@ def test_rotations(draw):
     both(rotations.quat_mul, a, b)
     both(rotations.quat_mul, a[:1], b)
     both(rotations.quat_mul, a, b[:1])
+    both(rotations.quat_difference, a, b)
     both(rotations.quat_rotate, a, v)
     both(rotations.quat_rotate_inverse, a, v)
+    both(rotations.quat_rotate_inverse, a, draw(2, ROWS, 3))
     both(rotations.quat_from_rotvec, v)
     both(rotations.quat_from_heading, unit(draw(ROWS, 2)))
-    for formula in (rotations.quat_conj, rotations.gravity_in_base, rotations.quat_to_rotvec, rotations.heading_of):
-        both(formula, a, atol=1e-5)
+    for name in ("quat_conj", "gravity_in_base", "quat_to_rotvec", "quat_angle", "heading_of"):
+        both(getattr(rotations, name), a, atol=1e-5)
     both(upright_from_floor, 0.1 * draw(ROWS, 2))
 
 

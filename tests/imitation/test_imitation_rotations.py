@@ -22,6 +22,8 @@ def test_parity_with_numpy(quats):
     pairs = [
         (torch_rot.quat_mul(t(a), t(b)), numpy_rot.quat_mul(a, b)),
         (torch_rot.quat_conj(t(a)), numpy_rot.quat_conj(a)),
+        (torch_rot.quat_difference(t(a), t(b)), numpy_rot.quat_mul(numpy_rot.quat_conj(a), b)),
+        (torch_rot.quat_angle(t(a)), np.linalg.norm(numpy_rot.quat_to_rotvec(a), axis=-1)),
         (torch_rot.quat_rotate(t(a), t(v)), numpy_rot.quat_rotate(a, v)),
         (torch_rot.quat_rotate_inverse(t(a), t(v)), numpy_rot.quat_rotate_inverse(a, v)),
         (torch_rot.quat_to_rotvec(t(a)), numpy_rot.quat_to_rotvec(a)),
