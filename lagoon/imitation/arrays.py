@@ -79,4 +79,6 @@ def floats(x: Array) -> Array:
 
 def rows_of(x: Array) -> Array:
     """Return (N, M) of (N, ...): each row in one line."""
-    return x.reshape(len(x), -1) if isinstance(x, np.ndarray) else x.flatten(1)
+    if not isinstance(x, np.ndarray):
+        return x.flatten(1)
+    return x if x.ndim == 2 else x.reshape(len(x), -1)
