@@ -34,8 +34,9 @@ class RetargetConfig:
     """Upright: the same for arms and front legs."""
     crouch_extension: float = 0.78
     """Four-legged: the same for all limbs; lower, so that the feet can stay planted while the body moves."""
-    stance_stepping: float = 0.6
-    """Upright, clips that step: share of the hip width kept between the hind feet (1 keeps it all)."""
+    stance_stepping: float = 1.0
+    """Upright, clips that step: share of the hip width kept between the hind feet (1 keeps it all). A foot nearer to
+    the middle than its hip stands with the trunk turned, and throws the balance where the leg changes sides."""
     stance_handstand: float = 0.35
     """Upright, clips where the hands carry weight: the same."""
 

@@ -28,6 +28,8 @@ PIVOT = 0.08
 """A robot's foot that would move less than this within one contact turns on its place [m]."""
 SHUFFLE = 0.08
 """Feet that stay within this distance [m] of their mean place are planted."""
+TURNED_AWAY = 0.7
+"""Feet that both turn farther than this [rad] are not planted, however near they stay: the person turns on the spot."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ def detect(body: Body, robot: RobotSpec, supports: Supports, config: RetargetCon
     front = [k for k, leg in enumerate(robot.legs) if leg.is_front]
     carrying, others, end = (front, hind, "wrist") if supports.on_hands(frames).all() else (hind, front, "ankle")
     planted = bool(touch[:, carrying].mean() > 0.98) and all(_stays(body, f"{side}_{end}") for side in SIDES)
+    planted = planted and (end == "wrist" or min(_turn(body, side) for side in SIDES) < TURNED_AWAY)
     if planted and morphology.rears_up:
         # Hands near the floor while both feet stand are a deep bend; the robot bends less and needs no hands.
         touch[:, others] = slow[:, others] = False
@@ -142,6 +145,12 @@ def _sole(body: Body, side: str) -> tuple[Array, Array]:
 def _stays(body: Body, joint: str) -> bool:
     place = body.joints[joint][:, :2]
     return bool(np.linalg.norm(place - place.mean(axis=0), axis=1).max() < SHUFFLE)
+
+
+def _turn(body: Body, side: str) -> float:
+    """Range of the heading of a foot [rad]."""
+    sole = body.joints[f"{side}_foot"] - body.joints[f"{side}_ankle"]
+    return float(np.ptp(np.unwrap(np.arctan2(sole[:, 1], sole[:, 0]))))
 
 
 def _stand_on_resting_arms(body: Body, robot: RobotSpec, touch: Mask, slow: Mask, planted: bool) -> None:

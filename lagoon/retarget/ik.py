@@ -40,6 +40,8 @@ RETURN = 5
 """Frames over which a foot comes to where it is held, and leaves it [control periods]."""
 HELD_SIGMA = 1.0
 """Smoothing after the feet were brought back to their places [control periods]; more would make them slide again."""
+CALM = 4.0
+"""Fastest joint of legs that carry in the lead, and fastest turn of a hind leg about its first axis [rad/s]."""
 REGULARISER_SIGMA = 3.0
 """Smoothing of the previous pass before it pulls [control periods]."""
 
@@ -49,7 +51,9 @@ class WholeBodyIK:
 
     def __init__(self, kin: Kinematics, config: RetargetConfig, fps: float) -> None:
         self.kin, self.config, self.fps = kin, config, fps
-        self._program = StepProgram(kin, config, config.velocity_share * kin.robot.joint_vel_limit / fps)
+        fast = config.velocity_share * kin.robot.joint_vel_limit / fps
+        self._calm = np.minimum(fast, CALM / fps)
+        self._program = StepProgram(kin, config, fast)
 
     def keep_apart(self, pairs: Collection[tuple[str, str]]) -> None:
         """Keep pairs of the robot's shapes, by their names, apart from the next call on; name those only that touch."""
@@ -126,7 +130,7 @@ class WholeBodyIK:
         """First pass: each frame from the solution of the one before it, which decides about the branch of each leg."""
         joints, program = self.kin.address.joint_qpos, self._program
         solved = np.empty((targets.num_frames, len(start)))
-        program.aim(targets, com, targets.rest, targets.pull)
+        program.aim(targets, com, targets.rest, targets.pull, pace=self._pace(targets))
         at = start
         for t in range(len(solved)):
             at = program.settle(at[None], t, at[joints], self.config.iterations, ROUGHEST)[0]
@@ -146,9 +150,25 @@ class WholeBodyIK:
     ) -> Array:
         """Later pass: all frames at once, from a guide (T, nq) that their joints are pulled to."""
         config, joints, program = self.config, self.kin.address.joint_qpos, self._program
-        program.aim(targets, com, guide[:, joints], np.full(len(guide), config.weight_smooth), firm)
+        pace = self._pace(targets)
+        program.aim(targets, com, guide[:, joints], np.full(len(guide), config.weight_smooth), firm, pace)
         solved = program.settle(guide, 0, start[joints], config.iterations, enough)
-        return within_speed(solved, joints, start[joints], program.max_step)
+        return within_speed(solved, joints, start[joints], pace)
+
+    def _pace(self, targets: Targets) -> Array:
+        """(T, J) how far each joint may turn from frame to frame [rad]: hind legs that carry in the lead are calm, and
+        all hind legs about their first axis.
+
+        Upright, a foot below its hip is near that axis, and the leg could turn over to its other side at once, with the
+        trunk jumping aside. Arms wave as fast as they can.
+        """
+        pace = np.repeat(self._program.max_step[None], targets.num_frames, axis=0)
+        lead = targets.pull > self.config.weight_posture
+        for k in self.kin.hind:
+            first, *others = self.kin.leg_joints[k]
+            pace[:, first] = self._calm[first]
+            pace[np.ix_(lead & (targets.grip[:, k] > FIRM), others)] = self._calm[others]
+        return pace
 
     def _caught(self, targets: Targets, t: int, qpos: Array) -> NDArray[np.bool_]:
         """(F,) legs whose foot carries but is far from its place, with a joint at its limit: the wrong branch."""
@@ -181,23 +201,23 @@ class WholeBodyIK:
         return gaussian_filter1d(error, 2.0, axis=0, mode="nearest"), needs.com[:, 2]
 
 
-def within_speed(path: Array, joints: NDArray[np.int64], before: Array, max_step: Array) -> Array:
-    """The path (T, nq), where it is too fast with joints no farther than ``max_step`` from the frame before.
+def within_speed(path: Array, joints: NDArray[np.int64], before: Array, pace: Array) -> Array:
+    """The path (T, nq), where it is too fast with joints no farther than their pace from the frame before.
 
     Args:
         path: configurations.
         joints: (J,) where the joints are in them.
         before: (J,) joints of the frame before the first [rad].
-        max_step: how far each may go [rad].
+        pace: (T, J) how far each may go [rad].
     """
     steps = np.diff(path[:, joints], axis=0, prepend=before[None])
-    late = np.flatnonzero((np.abs(steps) > max_step + 1e-9).any(axis=1))
+    late = np.flatnonzero((np.abs(steps) > pace + 1e-9).any(axis=1))
     if not len(late):
         return path
     kept = path.copy()
     for t in range(int(late[0]), len(path)):
         last = kept[t - 1, joints] if t else before
-        kept[t, joints] = np.clip(path[t, joints], last - max_step, last + max_step)
+        kept[t, joints] = np.clip(path[t, joints], last - pace[t], last + pace[t])
     return kept
 
 

@@ -8,17 +8,23 @@ feet, head down. Coming down is the same backwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lagoon.motion.rotations import quat_from_axis_angle, quat_from_yaw, quat_mul, quat_rotate, quat_slerp
+from lagoon.motion.rotations import (
+    quat_from_axis_angle,
+    quat_from_yaw,
+    quat_mul,
+    quat_rotate,
+    quat_yaw,
+)
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics
 from lagoon.retarget.morphology import Morphology, Supports
-from lagoon.retarget.targets import Targets, concatenate, ease
+from lagoon.retarget.targets import Targets, blend, concatenate, ease
 
 Array = NDArray[np.float64]
 
@@ -28,6 +34,13 @@ LIFT_OFF = 10
 """Frames over which the feet that do not carry later let go of the floor; they carry in the first third."""
 STEP_NEEDED = 0.01
 """A foot nearer than this to its place does not step [m]."""
+STEP_PRICE = 40.0
+"""Cost of each metre that a foot has to step on four legs, against the square of the trunk's turn [1/m]. A trunk that
+is turned by half a radian over feet that stand as on four legs is turned back on the way down, and no foot steps."""
+TURN_PRICE = 3.0
+"""Cost of turning the trunk against the feet on the way up or down [1/rad^2]."""
+FARTHEST_TURN = 1.2
+"""Largest such turn [rad]."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +68,34 @@ def add_lead(motion: Targets, supports: Supports, ik: WholeBodyIK, config: Retar
     pieces[0] = pieces[0].with_(still=np.ones(hold[0]))
     pieces[-1] = pieces[-1].with_(still=np.ones(hold[1]))
     starts = np.cumsum([0] + [piece.num_frames for piece in pieces[:-1]])
-    targets = concatenate(pieces)
-    return Timeline(
-        targets=targets,
+    timeline = Timeline(
+        targets=concatenate(pieces),
         names=("stand", "lead_in", "motion", "lead_out", "stand"),
         starts=tuple(int(s) for s in starts),
         first=first,
         last=last,
         hold=hold,
     )
+    return _from_the_origin(timeline)
+
+
+def _from_the_origin(timeline: Timeline) -> Timeline:
+    """The same, turned and shifted so that the first stand faces +X above the origin."""
+    turn = quat_from_yaw(-float(quat_yaw(timeline.first[3:7])))
+    origin = np.array([*timeline.first[:2], 0.0])
+
+    def moved(points: Array) -> Array:
+        return quat_rotate(turn, points - origin)
+
+    def stand(qpos: Array) -> Array:
+        return np.concatenate([moved(qpos[:3]), quat_mul(turn, qpos[3:7]), qpos[7:]])
+
+    targets = timeline.targets
+    flat = np.concatenate([targets.support, np.zeros((targets.num_frames, 1))], axis=1)
+    targets = targets.with_(
+        base_quat=quat_mul(turn, targets.base_quat), foot_w=moved(targets.foot_w), support=moved(flat)[:, :2]
+    )
+    return replace(timeline, targets=targets, first=stand(timeline.first), last=stand(timeline.last))
 
 
 def _frames(seconds: float, fps: float) -> int:
@@ -82,7 +114,7 @@ def _lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: Reta
     if morphology.rears_up:
         pieces += _rear_up(placed, stand_qpos, goal, goal_qpos, morphology, ik, config)
     else:
-        pieces.append(_blend(placed, goal, _frames(config.blend_seconds, ik.fps)))
+        pieces.append(blend(placed, goal, _frames(config.blend_seconds, ik.fps)))
     return concatenate(pieces), stand_qpos
 
 
@@ -93,11 +125,33 @@ def _stand_below(goal: Targets, morphology: Morphology, kin: Kinematics) -> Arra
     upended = np.array([0.0, 0.0, 1.0 if morphology.on_hands else -1.0])
     ahead = upended if morphology.rears_up else np.array([1.0, 0.0, 0.0])
     forward = quat_rotate(goal.base_quat[0], ahead)
-    yaw = quat_from_yaw(np.arctan2(forward[1], forward[0]))
+    heading = float(np.arctan2(forward[1], forward[0]))
+    if morphology.rears_up and not morphology.on_hands:
+        left, right = kin.feet(stand)[anchors, :2]
+        heading = heading_for(goal.foot_w[0, anchors, :2], left - right, heading)
+    yaw = quat_from_yaw(heading)
     middle = kin.feet(stand)[anchors, :2].mean(axis=0)
     stand[3:7] = yaw
     stand[:2] = goal.foot_w[0, anchors, :2].mean(axis=0) - quat_rotate(yaw, np.array([*middle, 0.0]))[:2]
     return stand
+
+
+def heading_for(feet: Array, across: Array, trunk: float) -> float:
+    """Heading of the four-legged stand [rad] below two feet: a compromise between their line and the trunk's heading.
+
+    Args:
+        feet: (2, 2) left and right foot in the ground plane [m].
+        across: (2,) from right to left foot in the stand, at heading 0 [m].
+        trunk: heading of the belly [rad].
+    """
+    wanted = feet[0] - feet[1]
+    turns = np.linspace(-FARTHEST_TURN, FARTHEST_TURN, 481)
+    c, s = np.cos(trunk + turns), np.sin(trunk + turns)
+    has = np.stack([c * across[0] - s * across[1], s * across[0] + c * across[1]], axis=-1)
+    step = 0.5 * np.linalg.norm(has - wanted, axis=-1)
+    if step[len(step) // 2] < STEP_NEEDED:
+        return trunk
+    return trunk + float(turns[np.argmin(STEP_PRICE * step + TURN_PRICE * turns**2)])
 
 
 def _standing(qpos: Array, goal: Targets, kin: Kinematics) -> Targets:
@@ -130,24 +184,6 @@ def _guess(stand: Array, goal: Targets, kin: Kinematics) -> Array:
     return guess
 
 
-def _blend(start: Targets, goal: Targets, count: int) -> Targets:
-    """Targets that go from one frame to another with a minimum-jerk profile; contacts are the start's."""
-    u = ease(count)
-    mix = lambda a, b: a + (b - a) * u.reshape(-1, *[1] * (a.ndim - 1))  # noqa: E731
-    return start.frame(0, count).with_(
-        base_quat=quat_slerp(start.base_quat, goal.base_quat, u),
-        base_height=mix(start.base_height, goal.base_height),
-        foot_w=mix(start.foot_w, goal.foot_w),
-        grip=mix(start.grip, goal.grip),
-        foot_b=mix(start.foot_b, goal.foot_b),
-        knee_b=mix(start.knee_b, goal.knee_b),
-        knee_on=mix(start.knee_on, goal.knee_on),
-        support=mix(start.support, goal.support),
-        rest=mix(start.rest, goal.rest),
-        pull=mix(start.pull, goal.pull),
-    )
-
-
 def _steps(
     stand: Targets, goal: Targets, morphology: Morphology, kin: Kinematics, config: RetargetConfig, fps: float
 ) -> list[Targets]:
@@ -162,7 +198,7 @@ def _steps(
         contact[0, k] = False
         support = now.foot_w[0, contact[0], :2].mean(axis=0)[None]
         shift = _frames(0.6 * config.step_seconds, fps)
-        pieces.append(_blend(now, now.with_(support=support), shift))
+        pieces.append(blend(now, now.with_(support=support), shift))
         now = pieces[-1].frame(-1)
         count = _frames(config.step_seconds, fps)
         u = ease(count)
@@ -205,11 +241,11 @@ def _rear_up(
         knee_b=sit_knee_b[None],
         rest=sit_qpos[None, kin.address.joint_qpos],
     )
-    sit = _blend(placed, sitting, _frames(config.sit_seconds, fps))
+    sit = blend(placed, sitting, _frames(config.sit_seconds, fps))
 
     # The free legs go from where they leave the floor to the clip's first pose in joint space.
     count = _frames(config.rise_seconds, fps)
-    rise = _blend(sitting, goal, count)
+    rise = blend(sitting, goal, count)
     u = ease(count)
     joints = kin.address.joint_qpos
     foot_b, knee_b = rise.foot_b.copy(), rise.knee_b.copy()

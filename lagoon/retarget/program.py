@@ -73,7 +73,15 @@ class StepProgram:
         """Keep pairs of the robot's shapes, by their names, apart; every pair costs time in every step."""
         self._apart = PairsApart(self.kin, pairs)
 
-    def aim(self, targets: Targets, com: Array, rest: Array, posture: Array, firm: Array | None = None) -> None:
+    def aim(
+        self,
+        targets: Targets,
+        com: Array,
+        rest: Array,
+        posture: Array,
+        firm: Array | None = None,
+        pace: Array | None = None,
+    ) -> None:
         """Set what is wanted of T frames.
 
         Args:
@@ -82,6 +90,7 @@ class StepProgram:
             rest: (T, J) resting joints [rad].
             posture: (T,) squared cost of leaving them.
             firm: (T, F) share of the cost of a foot's place in the world; without it all of it where the grip is firm.
+            pace: (T, J) how far a joint may be from the frame before [rad]; without it ``max_step``.
         """
         config, feet = self.config, self._feet
         if firm is None:
@@ -99,6 +108,7 @@ class StepProgram:
         self._wanted_b = np.concatenate([targets.foot_b, targets.knee_b], axis=1)
         self._grip = targets.grip[:, :, None]
         self._wanted_com, self._rest, self._posture = com, rest, posture
+        self._pace = np.broadcast_to(self.max_step, rest.shape) if pace is None else pace
 
     def settle(
         self, begin: Array, first: int, previous: Array | None, iterations: int, converged: float = CONVERGED
@@ -108,7 +118,7 @@ class StepProgram:
         Args:
             begin: (N, nq) where each starts.
             first: which of the frames that were aimed at is the first of them.
-            previous: (J,) joints of the frame before, from which the first may be no farther than ``max_step``, as each
+            previous: (J,) joints of the frame before, from which the first may be no farther than its pace, as each
                 later one from the one before it; None is no limit for the first.
             iterations: most steps of each.
             converged: a frame is solved when no coordinate moves more than this [rad, m].
@@ -125,7 +135,7 @@ class StepProgram:
             moving = todo[self._improve(path, todo, first, previous) > converged]
             if len(path) > 1:
                 # Whoever is as far from the frame before as may be goes where that goes.
-                far = np.abs(np.diff(path[:, self._joints], axis=0)) > self.max_step - 1e-9
+                far = np.abs(np.diff(path[:, self._joints], axis=0)) > self._pace[first + 1 : first + len(path)] - 1e-9
                 after = np.flatnonzero(far.any(axis=1)) + 1
                 moving = np.union1d(moving, np.intersect1d(after, todo + 1))
             if not len(moving):
@@ -145,15 +155,23 @@ class StepProgram:
             limits, bounds = rows[i, near[i]], room[i, near[i]]
             if self._apart is not None and (apart := self._apart.found[i]) is not None:
                 limits, bounds = np.concatenate([limits, apart[0]]), np.concatenate([bounds, apart[1]])
-            step = self.step(hessian[i], gradient[i], now[self._joints], before, limits, bounds)
+            box = self._box(before, self._pace[first + t])
+            step = self.step(hessian[i], gradient[i], now[self._joints], box, limits, bounds)
             sizes[i] = size = max(step.max(), -step.min())
             if size > LONGEST_STEP:
                 step *= LONGEST_STEP / size
             mujoco.mj_integratePos(self.kin.model, now, step, 1.0)
         return sizes
 
+    def _box(self, previous: Array | None, pace: Array) -> tuple[Array, Array]:
+        """Lowest and highest angles (J,) of a frame [rad]: the limits, no farther than its pace from the one before."""
+        if previous is None:
+            return self._lower, self._upper
+        lower, upper = np.maximum(self._lower, previous - pace), np.minimum(self._upper, previous + pace)
+        return np.minimum(lower, upper), upper
+
     def step(
-        self, hessian: Array, gradient: Array, joints: Array, previous: Array | None, rows: Array, room: Array
+        self, hessian: Array, gradient: Array, joints: Array, box: tuple[Array, Array], rows: Array, room: Array
     ) -> Array:
         """Best step (nv,) of one frame: least squares of all wishes within the limits.
 
@@ -161,20 +179,17 @@ class StepProgram:
             hessian: (nv, nv) of the wishes.
             gradient: (nv,) of them.
             joints: (J,) where the joints are [rad].
-            previous: (J,) where they were in the frame before [rad]; None is no limit.
+            box: lowest and highest angles, (J,) each [rad].
             rows: (K, nv) further limits.
             room: (K,) their upper bounds [m].
         """
-        lower, upper = self._lower, self._upper
-        if previous is not None:
-            lower = np.maximum(lower, previous - self.max_step)
-            upper = np.minimum(upper, previous + self.max_step)
+        lower, upper = box
         nv, number = len(gradient), len(gradient) + len(room)
         if number > len(self._above):
             self._above, self._below = np.full(number, UNBOUNDED), np.full(number, -UNBOUNDED)
         above, below = self._above[:number], self._below[:number]
         above[self._dofs] = upper - joints
-        below[self._dofs] = np.minimum(lower, upper) - joints
+        below[self._dofs] = lower - joints
         above[nv:] = room
         step, _, flag, _ = daqp.solve(hessian, gradient, rows, above, below)
         if flag <= 0:

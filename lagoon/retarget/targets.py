@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lagoon.motion.rotations import quat_continuous
+from lagoon.motion.rotations import quat_continuous, quat_slerp
 
 Array = NDArray[np.float64]
 
@@ -76,3 +76,21 @@ def ease(count: int) -> Array:
     """
     u = (np.arange(count) + 1.0) / max(count, 1)
     return u**3 * (10.0 + u * (-15.0 + 6.0 * u))
+
+
+def blend(start: Targets, goal: Targets, count: int) -> Targets:
+    """Targets that go from one frame to another with a minimum-jerk profile; contacts are the start's."""
+    u = ease(count)
+    mix = lambda a, b: a + (b - a) * u.reshape(-1, *[1] * (a.ndim - 1))  # noqa: E731
+    return start.frame(0, count).with_(
+        base_quat=quat_slerp(start.base_quat, goal.base_quat, u),
+        base_height=mix(start.base_height, goal.base_height),
+        foot_w=mix(start.foot_w, goal.foot_w),
+        grip=mix(start.grip, goal.grip),
+        foot_b=mix(start.foot_b, goal.foot_b),
+        knee_b=mix(start.knee_b, goal.knee_b),
+        knee_on=mix(start.knee_on, goal.knee_on),
+        support=mix(start.support, goal.support),
+        rest=mix(start.rest, goal.rest),
+        pull=mix(start.pull, goal.pull),
+    )

@@ -177,7 +177,7 @@ def retargeted(go2):
     def get(name: str, morphology: str = "auto", **kwargs):
         key = (name, morphology, tuple(sorted(kwargs.items())))
         if key not in cache:
-            cache[key] = retarget(PEOPLE[name](**kwargs), go2, RetargetConfig(morphology=morphology))
+            cache[key] = retarget(PEOPLE[name](**kwargs), go2, RetargetConfig(morphology=morphology, speed=1.0))
         return cache[key]
 
     return get

@@ -123,9 +123,9 @@ def test_balance_wins_over_a_trunk_that_leans(kin, ik):
 def test_joints_that_are_too_fast_come_as_far_as_they_may():
     path = np.zeros((5, 8))
     path[2:, 7] = 0.25
-    kept = within_speed(path, np.array([7]), np.zeros(1), np.array([0.1]))
+    kept = within_speed(path, np.array([7]), np.zeros(1), np.full((len(path), 1), 0.1))
     np.testing.assert_allclose(kept[:, 7], [0.0, 0.0, 0.1, 0.2, 0.25])
-    assert within_speed(kept, np.array([7]), np.zeros(1), np.array([0.1])) is kept
+    assert within_speed(kept, np.array([7]), np.zeros(1), np.full((len(path), 1), 0.1)) is kept
 
 
 def test_smoothing_keeps_the_quaternion_unit_and_ignores_its_sign():
