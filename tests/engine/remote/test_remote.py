@@ -53,7 +53,7 @@ def join(line, **changes):
     return line.ask(header | changes)[0]
 
 
-def permit(line, seconds=5.0):
+def permit(line, seconds=60.0):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = line.ask({"what": "beat"})[0]
@@ -81,7 +81,7 @@ class Joined:
 
     def end(self):
         self.stop.set()
-        self.thread.join(10)
+        self.thread.join(60)
         assert not self.thread.is_alive()
         return self.result[0]
 
@@ -92,12 +92,14 @@ def test_a_training_learns_from_another_machine_alone_and_knows_the_age_of_every
         assert session.ready(lambda: False)
         logged = session.iterate(iteration / 5)
         assert logged["staleness/max"] <= SMALL.graph.max_staleness and logged["queue/remote"] == 2.0
-    assert session.version == 5 and logged["train/reward"] > 0 and "env/falls" in logged
+    assert session.version == 5 and logged["train/reward"] > 0
+    # What the joiner's environments say comes by its own clock, so it may miss the log of any one iteration.
+    wait_until(lambda: session.ready(lambda: False) and "env/falls" in session.iterate(1.0))
     assert other.end() == "Stopped here."
     wait_until(lambda: session.gateway.in_use == 0)
 
 
-def wait_until(condition, seconds=10.0):
+def wait_until(condition, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "It took too long."
