@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lagoon.engine.batches import Batches, copy_columns
+from lagoon.engine.batches import Batches
 from lagoon.engine.board import Board
 from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.staleness import StalenessController
 from lagoon.engine.streams.shm import ShmSampleStream
-from lagoon.engine.trajectory import Trajectory, TrajectorySchema
-from lagoon.spans import span
+from lagoon.engine.trajectory import TrajectorySchema
 
 
 class Batcher(Batches):
@@ -49,8 +48,6 @@ class Batcher(Batches):
         super().__init__(TrajectorySchema(schema.horizon, schema.batch * self._width, schema.fields), bell, ahead)
         self._stream, self._board = stream, board
         self.staleness, self._lockstep, self._ahead = staleness, lockstep, ahead
-        self._filling: Trajectory | None = None
-        self._filled = 0
         self._first = self._target = version
         self._outstanding = [0] * stream.seats
         self._begin()
@@ -91,10 +88,8 @@ class Batcher(Batches):
 
     def _step(self) -> bool:
         self._grant()
-        if self._filling is None:
-            if not self._free:
-                return False
-            self._filling, self._filled = self._free.popleft(), 0
+        if self._begun() is None:
+            return False
         slot = self._stream.take(self._filled if self._lockstep else None)
         if slot is None:
             return False
@@ -103,16 +98,9 @@ class Batcher(Batches):
         if self.staleness.too_old(int(slot["version"].min()), self._target):
             self.staleness.reject()
         else:
-            with span("copy samples"):
-                copy_columns(slot, self._filling, self._filled * slot.schema.batch)
-            self._filled += 1
             self.staleness.accept()
+            self._target += self._add(slot, self._width)
         self._stream.release(slot)
-        if self._filled == self._width:
-            self._ready.append(self._filling)
-            self._filling = None
-            self._target += 1
-            self._arrived.set()
         return True
 
     def _grant(self) -> None:

@@ -31,6 +31,9 @@ class Batches(ABC):
         self._free = deque(Trajectory(schema) for _ in range(ahead))
         self._ready: deque[Trajectory] = deque()
         self._lock, self._arrived = threading.Lock(), threading.Event()
+        self._filling: Trajectory | None = None
+        self._filled = 0
+        """Slots in the batch that is being filled."""
         self._closing = False
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="lagoon-batcher", daemon=True)
@@ -84,6 +87,25 @@ class Batches(ABC):
         except BaseException as error:
             self._failure = error
             self._arrived.set()
+
+    def _begun(self) -> Trajectory | None:
+        """Return the batch that is being filled, begun if there is memory for one, else None."""
+        if self._filling is None and self._free:
+            self._filling, self._filled = self._free.popleft(), 0
+        return self._filling
+
+    def _add(self, slot: Trajectory, size: int) -> bool:
+        """Copy a slot into the batch that is being filled; True when that makes it ready, with ``size`` slots."""
+        assert self._filling is not None
+        with span("copy samples"):
+            copy_columns(slot, self._filling, self._filled * slot.schema.batch)
+        self._filled += 1
+        if self._filled < size:
+            return False
+        self._ready.append(self._filling)
+        self._filling = None
+        self._arrived.set()
+        return True
 
     @abstractmethod
     def _step(self) -> bool:

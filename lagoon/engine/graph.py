@@ -18,19 +18,18 @@ from torch import Tensor
 
 from lagoon.engine.batcher import Batcher
 from lagoon.engine.board import Board
-from lagoon.engine.checkpoint import Checkpoint, latest_checkpoint, pack_state, unpack_state
+from lagoon.engine.checkpoint import Checkpoint, pack_state, unpack_state
 from lagoon.engine.config import PPOConfig
-from lagoon.engine.cores import available_cores, pin
+from lagoon.engine.cores import pin
 from lagoon.engine.decoupled_ppo import DecoupledPPO
 from lagoon.engine.group import Group, Solo
 from lagoon.engine.hooks import Hooks
-from lagoon.engine.interrupts import Interrupts
-from lagoon.engine.leader import Leader, Report, is_done
+from lagoon.engine.leader import Report
+from lagoon.engine.leading import lead
 from lagoon.engine.metrics import Averages, Stopwatch, WaitShare
 from lagoon.engine.nodes import ActorNode, MakeEnv, Pace, PolicyCopy, PolicyNode, identity_of, parcel_of, seat_seeds
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.ppo import PPO, update_normalizers
-from lagoon.engine.profile import profiled
 from lagoon.engine.schedule import noise_std
 from lagoon.engine.scheduler.local import LocalScheduler
 from lagoon.engine.session import first_policy, learned, take_over
@@ -41,8 +40,8 @@ from lagoon.engine.streams.shm import ShmInferenceStream, ShmSampleStream
 from lagoon.engine.topology import Graph, graph_of
 from lagoon.engine.trajectory import ppo_schema
 from lagoon.engine.workers.trainer import TrainerSpec, TrainerWorker
-from lagoon.progress import Progress, silent
-from lagoon.spans import recording, span
+from lagoon.progress import Progress
+from lagoon.spans import span
 
 if TYPE_CHECKING:
     from lagoon.engine.remote.gateway import Gateway
@@ -65,30 +64,10 @@ def run(
     Args, returns and errors are those of ``colocated.run``, but that equal bits need ``graph.lockstep``; a process that
     fails with an error of its own, or is killed again and again, ends the run with a LagoonError.
     """
-    checkpoint = latest_checkpoint(folder / "checkpoints")
-    if checkpoint is not None and is_done(checkpoint, config):
-        return checkpoint.path
-    threads, cores = torch.get_num_threads(), available_cores()
-    torch.set_num_threads(1)
-    try:
-        with (
-            Interrupts() as interrupts,
-            profiled(folder, config.profile) as profile,
-            recording(profile, "trainer"),
-        ):
-            with span("start"):
-                session = GraphSession(make_env, config, seed, graph_of(config, cores), checkpoint, profile)
-            try:
-                leader = Leader(session, folder, hooks, progress or silent, interrupts, checkpoint)
-                path, finished = leader.lead()
-            finally:
-                session.close()
-    finally:
-        torch.set_num_threads(threads)
-        pin(cores)
-    if interrupts.requested and not finished:
-        raise KeyboardInterrupt
-    return path
+    start = lambda checkpoint, cores, profile: GraphSession(  # noqa: E731
+        make_env, config, seed, graph_of(config, cores), checkpoint, profile
+    )
+    return lead(start, config, folder, hooks, progress, config.profile)
 
 
 class GraphSession:

@@ -10,14 +10,14 @@ from collections import deque
 
 import numpy as np
 
-from lagoon.engine.batches import Batches, copy_columns
+from lagoon.engine.batches import Batches
 from lagoon.engine.board import Board
 from lagoon.engine.shared_memory import Doorbell
 from lagoon.engine.staleness import StalenessController
 from lagoon.engine.streams.shm import ShmSampleStream
 from lagoon.engine.tokens.rewards import Judged, RewardPool
 from lagoon.engine.tokens.schema import Sequence
-from lagoon.engine.trajectory import Trajectory, TrajectorySchema
+from lagoon.engine.trajectory import TrajectorySchema
 
 
 class Collector(Batches):
@@ -50,8 +50,6 @@ class Collector(Batches):
         super().__init__(TrajectorySchema(schema.horizon, staleness.batch, schema.fields), bell, ahead)
         self._stream, self._pool, self._board = stream, pool, board
         self.staleness, self._lanes = staleness, lanes
-        self._filling: Trajectory | None = None
-        self._filled = 0
         self._target = version
         self._outstanding = [0] * stream.seats
         self._judged: deque[Judged] = deque()
@@ -93,9 +91,7 @@ class Collector(Batches):
 
     def _place(self) -> bool:
         """Put the next judged sequence into the batch that is being filled."""
-        if self._filling is None and self._judged and self._free:
-            self._filling, self._filled = self._free.popleft(), 0
-        if self._filling is None or not self._judged:
+        if not self._judged or self._begun() is None:
             return False
         slot, failed = self._judged.popleft()
         self.scored += 1
@@ -105,15 +101,9 @@ class Collector(Batches):
         if failed or self.staleness.too_old(oldest, self._target):
             self.staleness.reject()
         else:
-            copy_columns(slot, self._filling, self._filled)
-            self._filled += 1
             self.staleness.accept()
+            self._target += self._add(slot, self.staleness.batch)
         self._stream.release(slot)
-        if self._filled == self.staleness.batch:
-            self._ready.append(self._filling)
-            self._filling = None
-            self._target += 1
-            self._arrived.set()
         return True
 
     def _grant(self) -> None:

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-
-from lagoon.engine.checkpoint import latest_checkpoint
 from lagoon.engine.hooks import Hooks
-from lagoon.engine.interrupts import Interrupts
-from lagoon.engine.leader import Leader, is_done
-from lagoon.engine.processes import available_cores, pin
+from lagoon.engine.leading import lead
 from lagoon.engine.tokens.config import TokenPPOConfig
 from lagoon.engine.tokens.schema import Task
 from lagoon.engine.tokens.session import TokenSession
-from lagoon.progress import Progress, silent
+from lagoon.progress import Progress
 
 
 def run(
@@ -46,22 +41,4 @@ def run(
         LagoonError: a process fails with an error of its own or is killed again and again, or every reward fails.
         KeyboardInterrupt: after Ctrl-C, once a checkpoint is saved.
     """
-    checkpoint = latest_checkpoint(folder / "checkpoints")
-    if checkpoint is not None and is_done(checkpoint, config):
-        return checkpoint.path
-    threads, cores = torch.get_num_threads(), available_cores()
-    torch.set_num_threads(1)
-    try:
-        with Interrupts() as interrupts:
-            session = TokenSession(task, config, seed, checkpoint)
-            try:
-                leader = Leader(session, folder, hooks, progress or silent, interrupts, checkpoint)
-                path, finished = leader.lead()
-            finally:
-                session.close()
-    finally:
-        torch.set_num_threads(threads)
-        pin(cores)
-    if interrupts.requested and not finished:
-        raise KeyboardInterrupt
-    return path
+    return lead(lambda checkpoint, *_: TokenSession(task, config, seed, checkpoint), config, folder, hooks, progress)
