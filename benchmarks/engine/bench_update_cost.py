@@ -34,7 +34,8 @@ VARIANTS = {
     "fused, ReLU": {"activation": "relu"},
     "autograd, SiLU": {"activation": "silu"},
     "fused, 3 epochs": {"epochs": 3},
-    "autograd, bf16 autocast": {"bf16": True},
+    "fused, bf16 gradients": {"bf16": True},
+    "autograd, bf16 autocast": {"fused_backward": False, "bf16": True},
     "fused, hidden 128-128": {"hidden": (128, 128)},
     "fused, hidden 512-256": {"hidden": (512, 256)},
 }

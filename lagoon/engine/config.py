@@ -135,8 +135,9 @@ class PPOConfig:
     """Normalised observations are clipped to plus or minus this many standard deviations."""
     fused_backward: bool = True
     """Use the hand-written backward pass of ``fused.py`` where it applies; False uses autograd everywhere."""
-    bf16: bool = False
-    """Run the update's matrix products in bfloat16; faster only on processors with AMX."""
+    bf16: bool | None = False
+    """Let the matrix products of the gradients take bfloat16; None does where the processor has AMX, which makes it
+    faster. Of the hand-written backward pass alone; autograd casts the forward pass too."""
     start_from: str = ""
     """Checkpoint whose networks and normalisers a new run begins with, by its .json file; empty begins with none. Not
     read by a run that goes on."""

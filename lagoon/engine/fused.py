@@ -15,11 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from lagoon.engine.config import PPOConfig
+from lagoon.engine.cores import multiplies_bf16
 from lagoon.engine.params import FlatParameters
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.proximal import towards_proximal
 
-_BLOCK_ROWS = 512
+_BLOCK_ROWS, _SHORT_BLOCK_ROWS = 1024, 2048
 _aten = torch.ops.aten
 
 
@@ -60,6 +61,9 @@ class _Network:
         self._outputs = [torch.empty(rows, width) for width in widths]
         self._gradients = [torch.empty(rows, width) for width in widths]
 
+    def refresh(self) -> None:
+        """Take over the newest weights; called before the first block of a minibatch."""
+
     def forward(self, obs: Tensor) -> Tensor:
         """Return the outputs (m, K) for a block of normalised observations (m, O); overwritten by the next call."""
         m = len(obs)
@@ -75,41 +79,96 @@ class _Network:
         for i in range(len(self.layers) - 1, -1, -1):
             layer = self.layers[i]
             x = self._outputs[i - 1][:m] if i > 0 else self._input
-            assert layer.weight.grad is not None and layer.bias.grad is not None
-            layer.weight.grad.addmm_(gradient.t(), x)
-            layer.bias.grad.add_(gradient.sum(0))
+            _accumulate(layer, gradient, x)
             if i > 0:
                 below = torch.mm(gradient, layer.weight, out=self._gradients[i - 1][:m])
                 gradient = self.activation.backward_(below, x)
+
+
+class _ShortNetwork(_Network):
+    """The same with the hidden layers' matrix products in bfloat16; all else, and the last layer, stays float32.
+
+    The last layer's output is divided by the noise of the actions, which would blow its rounding up.
+    """
+
+    def __init__(self, module: nn.Sequential, activation: str, rows: int) -> None:
+        super().__init__(module, activation, rows)
+        hidden = self.layers[:-1]
+        short = lambda *shape: torch.empty(*shape, dtype=torch.bfloat16)  # noqa: E731
+        self._inputs = [short(rows, layer.in_features) for layer in hidden]
+        self._products = [short(rows, layer.out_features) for layer in hidden]
+        self._weights = [short(*layer.weight.shape) for layer in hidden]
+        self._weight_gradients = [short(*layer.weight.shape) for layer in hidden]
+
+    def refresh(self) -> None:
+        for weight, layer in zip(self._weights, self.layers[:-1], strict=True):
+            weight.copy_(layer.weight)
+
+    def forward(self, obs: Tensor) -> Tensor:
+        m, x = len(obs), obs
+        for i, layer in enumerate(self.layers[:-1]):
+            product = torch.mm(self._inputs[i][:m].copy_(x), self._weights[i].t(), out=self._products[i][:m])
+            y = self._outputs[i][:m].copy_(product).add_(layer.bias)
+            x = self.activation.forward_(y, self._gradients[i][:m])
+        last = self.layers[-1]
+        return torch.mm(x, last.weight.t(), out=self._outputs[-1][:m]).add_(last.bias)
+
+    def backward(self, gradient: Tensor) -> None:
+        m, above = len(gradient), self.layers[-1]
+        _accumulate(above, gradient, self._outputs[-2][:m])
+        below = torch.mm(gradient, above.weight, out=self._gradients[-2][:m])
+        for i in range(len(self.layers) - 2, -1, -1):
+            weight, bias = self.layers[i].weight.grad, self.layers[i].bias.grad
+            assert weight is not None and bias is not None
+            gradient = self.activation.backward_(below, self._outputs[i][:m])
+            bias.add_(gradient.sum(0))
+            short = self._products[i][:m].copy_(gradient)
+            weight.add_(torch.mm(short.t(), self._inputs[i][:m], out=self._weight_gradients[i]))
+            if i > 0:
+                product = torch.mm(short, self._weights[i], out=self._products[i - 1][:m])
+                below = self._gradients[i - 1][:m].copy_(product)
+
+
+def _accumulate(layer: nn.Linear, gradient: Tensor, inputs: Tensor) -> None:
+    """Add a layer's gradients for rows of its inputs (m, I), given those by its outputs (m, O)."""
+    assert layer.weight.grad is not None and layer.bias.grad is not None
+    layer.weight.grad.addmm_(gradient.t(), inputs)
+    layer.bias.grad.add_(gradient.sum(0))
 
 
 class FusedBackward:
     """Fills ``FlatParameters.reduced`` with gradients and statistics."""
 
     def __init__(self, policy: GaussianActorCritic, flat: FlatParameters, config: PPOConfig) -> None:
-        self._actor = _Network(policy.actor, policy.activation, _BLOCK_ROWS)
-        self._critic = _Network(policy.critic, policy.activation, _BLOCK_ROWS)
+        short = multiplies_bf16() if config.bf16 is None else config.bf16
+        network, rows = (_ShortNetwork, _SHORT_BLOCK_ROWS) if short else (_Network, _BLOCK_ROWS)
+        self._rows = rows
+        self._actor = network(policy.actor, policy.activation, rows)
+        self._critic = network(policy.critic, policy.activation, rows)
+        self._valuer = _Network(policy.critic, policy.activation, _BLOCK_ROWS) if short else self._critic
         self._flat, self._config = flat, config
 
     @classmethod
     def build(cls, policy: GaussianActorCritic, flat: FlatParameters, config: PPOConfig) -> FusedBackward | None:
         """Return the fused backward pass, or None where autograd has to do it."""
-        applies = config.fused_backward and not config.bf16 and policy.activation in _ACTIVATIONS
+        applies = config.fused_backward and policy.activation in _ACTIVATIONS
         return cls(policy, flat, config) if applies else None
 
     @torch.no_grad()
     def gradients(self, minibatch: dict[str, Tensor], std: float) -> None:
         """Write the gradient of the mean loss over a minibatch, and ``ppo.STATS``, into the flat buffer."""
         self._flat.reduced.zero_()
+        self._actor.refresh()
+        self._critic.refresh()
         rows = len(minibatch["advantage"])
-        for start in range(0, rows, _BLOCK_ROWS):
-            block = {name: tensor[start : start + _BLOCK_ROWS] for name, tensor in minibatch.items()}
+        for start in range(0, rows, self._rows):
+            block = {name: tensor[start : start + self._rows] for name, tensor in minibatch.items()}
             self._actor_block(block, std, 1.0 / rows)
             self._critic_block(block, 1.0 / rows)
 
     def values(self, obs: Tensor) -> Tensor:
         """Return the critic's values (N,) of normalised observations (N, O)."""
-        return torch.cat([self._critic.forward(block).squeeze(1).clone() for block in obs.split(_BLOCK_ROWS)])
+        return torch.cat([self._valuer.forward(block).squeeze(1).clone() for block in obs.split(_BLOCK_ROWS)])
 
     def _actor_block(self, block: dict[str, Tensor], std: float, share: float) -> None:
         clip, precision = self._config.clip, 1.0 / std**2
