@@ -21,9 +21,10 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 SIDES = ("left", "right")
-STRETCHED = 0.85
-"""An arm at rest stands, on four legs: its wrist lies this share of its length below the shoulder, or further down the
-spine. The second counts while the feet stay, as in a bow whose arms stay at the sides."""
+STRETCHED = 0.5
+"""An arm that is not raised stands, on four legs: its wrist lies this share of its length below the shoulder, or down
+the spine; hands on the knees or in the lap are no gesture. The second counts while the feet stay, as in a bow whose
+arms stay at the sides."""
 PIVOT = 0.08
 """A robot's foot that would move less than this within one contact turns on its place [m]."""
 SHUFFLE = 0.08
