@@ -98,3 +98,20 @@ def test_the_mean_alone_is_a_density_too():
     policy = GaussianActorCritic(DIMS, 3)
     _, logp = policy.act(torch.zeros(1, 6), 0.5, None)
     assert float(logp.detach()) == pytest.approx(-3 * math.log(0.5 * math.sqrt(2 * math.pi)), rel=1e-5)
+
+
+@pytest.mark.parametrize("activation", ["elu", "silu"])
+def test_many_rows_are_answered_as_few_are(activation):
+    """In memory that is used again, for more rows, for fewer, and after the weights changed."""
+    policy = GaussianActorCritic({"actor": 6, "critic": 7}, 3, (16, 8), activation, seed=0)
+    policy.normalizer["actor"].update(policy.normalizer["actor"].moments(3.0 + torch.randn(500, 6, generator=rng())))
+    obs = torch.randn(300, 6, generator=rng(2))
+    with torch.no_grad():
+        for rows in (100, 300, 70):
+            action, logp = policy.act(obs[:rows], 0.2, None)
+            few = torch.cat([policy.act(part, 0.2, None)[0] for part in obs[:rows].split(10)])
+            torch.testing.assert_close(action, few, atol=1e-6, rtol=1e-5)
+            policy.actor[0].weight.mul_(1.5)
+        kept = action.clone()
+        policy.act(obs[70:140], 0.2, None)
+        assert torch.equal(action, kept) and logp.shape == (70,), "an answer is not overwritten by the next one"
