@@ -125,36 +125,47 @@ def com_for_pressure(pressure: Array, height: Array, fps: float) -> Array:
     return solve_banded((1, 1), bands, pressure)
 
 
-def nearest_in_support(point: Array, feet: Array) -> Array:
-    """Closest point (2,) to ``point`` (2,) in the convex hull of (K, 2) feet, K >= 1."""
-    if len(feet) == 1:
-        return feet[0]
-    if len(feet) >= 3 and _inside(point, feet):
-        return point
-    best, best_distance = feet[0], np.inf
-    for i in range(len(feet)):
-        for j in range(i + 1, len(feet)):
-            edge = feet[j] - feet[i]
-            u = np.clip(np.dot(point - feet[i], edge) / max(float(np.dot(edge, edge)), 1e-12), 0.0, 1.0)
-            candidate = feet[i] + u * edge
-            distance = float(np.linalg.norm(point - candidate))
-            if distance < best_distance:
-                best, best_distance = candidate, distance
-    return best
+def outside_support(points: Array, feet: Array, contact: NDArray[np.bool_]) -> Array:
+    """How far (T, 2) points lie from the nearest point of the hull of the feet that carry; nan where none does.
+
+    Args:
+        points: (T, 2) on the floor [m].
+        feet: (T, F, 2) feet [m].
+        contact: (T, F) which of them carry.
+    """
+    away = np.full(points.shape, np.nan)
+    for pattern in np.unique(contact, axis=0):
+        if pattern.any():
+            frames = (contact == pattern).all(axis=1)
+            away[frames] = points[frames] - nearest_in_support(points[frames], feet[frames][:, pattern])
+    return away
 
 
-def _inside(point: Array, feet: Array) -> bool:
-    """True when the point lies in a triangle of three of the feet; together they make up the hull."""
-    for a, b, c in combinations(feet, 3):
+def nearest_in_support(points: Array, feet: Array) -> Array:
+    """Closest points (..., 2) to ``points`` (..., 2) in the convex hulls of (..., K, 2) feet, K >= 1."""
+    best, best_distance = feet[..., 0, :].copy(), np.full(points.shape[:-1], np.inf)
+    for i, j in combinations(range(feet.shape[-2]), 2):
+        start, edge = feet[..., i, :], feet[..., j, :] - feet[..., i, :]
+        along = ((points - start) * edge).sum(axis=-1) / np.maximum((edge * edge).sum(axis=-1), 1e-12)
+        candidate = start + np.clip(along, 0.0, 1.0)[..., None] * edge
+        distance = np.linalg.norm(points - candidate, axis=-1)
+        closer = distance < best_distance
+        best = np.where(closer[..., None], candidate, best)
+        best_distance = np.where(closer, distance, best_distance)
+    return np.where(_inside(points, feet)[..., None], points, best)
+
+
+def _inside(points: Array, feet: Array) -> NDArray[np.bool_]:
+    """True where a point lies in a triangle of three of the feet; together they make up the hull."""
+    inside = np.zeros(points.shape[:-1], bool)
+    for triangle in combinations(range(feet.shape[-2]), 3):
+        a, b, c = (feet[..., k, :] for k in triangle)
         area = _cross(b - a, c - a)
-        if abs(area) < 1e-12:
-            # Three feet in a line: the edges between them are looked at by the caller.
-            continue
-        sides = (_cross(b - a, point - a), _cross(c - b, point - b), _cross(a - c, point - c))
-        if all(side * np.sign(area) >= -1e-12 for side in sides):
-            return True
-    return False
+        sides = np.stack([_cross(b - a, points - a), _cross(c - b, points - b), _cross(a - c, points - c)])
+        # Three feet in a line: the edges between them are looked at by the caller.
+        inside |= (np.abs(area) >= 1e-12) & (sides * np.sign(area) >= -1e-12).all(axis=0)
+    return inside
 
 
-def _cross(a: Array, b: Array) -> float:
-    return float(a[0] * b[1] - a[1] * b[0])
+def _cross(a: Array, b: Array) -> Array:
+    return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]

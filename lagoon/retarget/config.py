@@ -93,8 +93,8 @@ class RetargetConfig:
     """Share of every joint velocity limit that may be used."""
 
     keep_apart: bool = True
-    """Solve a clip in which the robot touches itself again, with the shapes that touch kept apart, and take it if it
-    balances as well; up to three times the time."""
+    """Solve the stretches in which the robot touches itself again, with the shapes that touch kept apart, and take
+    that if it balances as well; up to twice the time."""
 
     hold_start: float = 0.4
     """Standing still on four legs before anything moves [s]."""

@@ -42,12 +42,14 @@ def joint_torques(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], fps:
     qacc = gaussian_filter1d(np.asarray(np.gradient(qvel, axis=0)) * fps, sigma, axis=0, mode="nearest")
     torque = np.zeros((len(qpos), kin.robot.num_joints))
     for t in range(len(qpos)):
-        data.qpos[:], data.qvel[:] = qpos[t], qvel[t]
-        mujoco.mj_fwdPosition(model, data)
-        mujoco.mj_fwdVelocity(model, data)
-        needed = np.zeros(model.nv)
-        mujoco.mj_mulM(model, data, needed, qacc[t])
-        needed += data.qfrc_bias - data.qfrc_passive
+        data.qpos[:], data.qvel[:], data.qacc[:] = qpos[t], qvel[t], qacc[t]
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_passive(model, data)
+        needed = np.empty(model.nv)
+        mujoco.mj_rne(model, data, 1, needed)
+        needed += model.dof_armature * qacc[t] - data.qfrc_passive
         if contact[t].any():
             needed -= contact_share(model, data, kin.address.foot_site[contact[t]], needed)
         torque[t] = needed[kin.address.joint_dof]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from lagoon.progress import Progress, silent
-from lagoon.retarget.balance import com_for_pressure, dynamics, nearest_in_support
+from lagoon.retarget.balance import com_for_pressure, dynamics, outside_support
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import nearest_on
 from lagoon.retarget.kinematics import Kinematics
@@ -54,6 +54,7 @@ class WholeBodyIK:
         fast = config.velocity_share * kin.robot.joint_vel_limit / fps
         self._calm = np.minimum(fast, CALM / fps)
         self._program = StepProgram(kin, config, fast)
+        self._found: tuple[Array, Array, Array, Array | None]
 
     def keep_apart(self, pairs: Collection[tuple[str, str]]) -> None:
         """Keep pairs of the robot's shapes, by their names, apart from the next call on; name those only that touch."""
@@ -66,7 +67,13 @@ class WholeBodyIK:
         return self._program.settle(start[None], 0, None, iterations)[0]
 
     def solve(
-        self, targets: Targets, start: Array, sigma: float, progress: Progress = silent, hold: bool = False
+        self,
+        targets: Targets,
+        start: Array,
+        sigma: float,
+        progress: Progress = silent,
+        hold: bool = False,
+        again: NDArray[np.bool_] | None = None,
     ) -> Array:
         """Solve every frame, in several passes.
 
@@ -77,31 +84,36 @@ class WholeBodyIK:
             progress: told the share done.
             hold: bring the feet that carry back to their places after it; needed where feet step, as smoothing over
                 time lets them start early and arrive late.
+            again: (T,) frames of the same targets to solve anew, from what the last call found; the others stay.
 
         Returns:
             (T, nq) configurations.
         """
         config, frames = self.config, targets.num_frames
         support = gaussian_filter1d(targets.support, REGULARISER_SIGMA, axis=0, mode="nearest")
-        height = targets.base_height.copy()
-        shift = np.zeros((frames, 2))
-        qpos = np.repeat(start[None], frames, axis=0)
+        height, shift, held = targets.base_height.copy(), np.zeros((frames, 2)), None
+        qpos, which = np.repeat(start[None], frames, axis=0), np.arange(frames)
+        if again is not None:
+            (qpos, height, shift, held), which = self._found, np.flatnonzero(again)
         for turn in range(config.passes):
             com = com_for_pressure(support, height, self.fps)
             com = targets.still[:, None] * targets.support + (1.0 - targets.still[:, None]) * (com + shift)
             if turn == 0:
-                qpos = self._explore(targets, com, start)
+                qpos = self._explore(targets, com, start, qpos, which)
             else:
                 enough = ROUGH if turn + 1 < config.passes else CONVERGED
-                qpos = self._follow(targets, com, smooth(qpos, REGULARISER_SIGMA), start, enough)
+                qpos = self._follow(targets, com, smooth(qpos, REGULARISER_SIGMA), start, qpos, which, enough)
             if turn + 1 < config.passes:
                 error, height = self._pressure_error(qpos, targets)
-                shift -= config.balance_gain * com_for_pressure(error, height, self.fps)
+                shift = shift - config.balance_gain * com_for_pressure(error, height, self.fps)
             progress((turn + 1) / config.passes, f"inverse kinematics, pass {turn + 1} of {config.passes}")
-        qpos = smooth(qpos, sigma)
-        return smooth(self._held(targets, qpos, start), HELD_SIGMA) if hold else qpos
+        path = smooth(qpos, sigma)
+        if hold:
+            held = self._held(targets, path, start, path if held is None else held, which)
+        self._found = qpos, height, shift, held
+        return path if held is None else smooth(held, HELD_SIGMA)
 
-    def _held(self, targets: Targets, path: Array, start: Array) -> Array:
+    def _held(self, targets: Targets, path: Array, start: Array, before: Array, which: NDArray[np.int64]) -> Array:
         """Solve once more for the smoothed path (T, nq), so that the feet that carry are where they were again.
 
         The base is wanted where smoothing brought it, and the limbs in the air in the shape that it gave them. What a
@@ -124,15 +136,14 @@ class WholeBodyIK:
             knee_b=places.knees_b,
             grip=firm,
         )
-        return self._follow(wanted, places.com[:, :2], path, start, firm=firm)
+        return self._follow(wanted, places.com[:, :2], path, start, before, which, firm=firm)
 
-    def _explore(self, targets: Targets, com: Array, start: Array) -> Array:
+    def _explore(self, targets: Targets, com: Array, start: Array, before: Array, which: NDArray[np.int64]) -> Array:
         """First pass: each frame from the solution of the one before it, which decides about the branch of each leg."""
-        joints, program = self.kin.address.joint_qpos, self._program
-        solved = np.empty((targets.num_frames, len(start)))
+        joints, program, solved = self.kin.address.joint_qpos, self._program, before.copy()
         program.aim(targets, com, targets.rest, targets.pull, pace=self._pace(targets))
-        at = start
-        for t in range(len(solved)):
+        for t in which.tolist():
+            at = solved[t - 1] if t else start
             at = program.settle(at[None], t, at[joints], self.config.iterations, ROUGHEST)[0]
             if (caught := self._caught(targets, t, at)).any():
                 at = self._freed(targets, t, at, caught)
@@ -145,14 +156,18 @@ class WholeBodyIK:
         com: Array,
         guide: Array,
         start: Array,
+        before: Array,
+        which: NDArray[np.int64],
         enough: float = CONVERGED,
         firm: Array | None = None,
     ) -> Array:
-        """Later pass: all frames at once, from a guide (T, nq) that their joints are pulled to."""
+        """Later pass: some frames together, from a guide (T, nq) that their joints are pulled to; the others stay."""
         config, joints, program = self.config, self.kin.address.joint_qpos, self._program
         pace = self._pace(targets)
         program.aim(targets, com, guide[:, joints], np.full(len(guide), config.weight_smooth), firm, pace)
-        solved = program.settle(guide, 0, start[joints], config.iterations, enough)
+        begin = before.copy()
+        begin[which] = guide[which]
+        solved = program.settle(begin, 0, start[joints], config.iterations, enough, which)
         return within_speed(solved, joints, start[joints], pace)
 
     def _pace(self, targets: Targets) -> Array:
@@ -191,11 +206,8 @@ class WholeBodyIK:
     def _pressure_error(self, qpos: Array, targets: Targets) -> tuple[Array, Array]:
         """How far (T, 2) the centre of pressure lies outside the support, smoothed, and the mass height (T,)."""
         needs = dynamics(self.kin, smooth(qpos, 1.5), self.fps)
-        error = np.zeros((len(qpos), 2))
-        for t in range(len(qpos)):
-            feet = targets.foot_w[t, targets.contact[t], :2]
-            if len(feet) and needs.force[t, 2] > LOADED * needs.weight:
-                error[t] = needs.pressure[t] - nearest_in_support(needs.pressure[t], feet)
+        error = np.nan_to_num(outside_support(needs.pressure, targets.foot_w[:, :, :2], targets.contact))
+        error[needs.force[:, 2] <= LOADED * needs.weight] = 0.0
         length = np.linalg.norm(error, axis=1, keepdims=True)
         error *= np.minimum(1.0, LARGEST_ERROR / np.maximum(length, 1e-9))
         return gaussian_filter1d(error, 2.0, axis=0, mode="nearest"), needs.com[:, 2]
@@ -232,5 +244,27 @@ def smooth(qpos: Array, sigma: float) -> Array:
     signs = np.cumprod(np.where(np.sum(path[1:, 3:7] * path[:-1, 3:7], axis=1) < 0, -1.0, 1.0))
     path[1:, 3:7] *= signs[:, None]
     path = gaussian_filter1d(path, sigma, axis=0, mode="nearest")
+    path[:, 3:7] /= np.linalg.norm(path[:, 3:7], axis=1, keepdims=True)
+    return path
+
+
+def softened(qpos: Array, stretches: list[tuple[int, int]], sigma: float, margin: float) -> Array:
+    """Smooth some stretches of (T, nq) configurations and leave the rest as it is.
+
+    Args:
+        qpos: the motion.
+        stretches: their first and last frames.
+        sigma: standard deviation of the Gaussian over time [frames].
+        margin: frames before and after a stretch over which the smoothing fades in and out.
+    """
+    away, frames = np.full(len(qpos), np.inf), np.arange(len(qpos))
+    for start, stop in stretches:
+        away = np.minimum(away, np.maximum(np.maximum(start - frames, frames - stop), 0))
+    u = np.clip(1.0 - away / margin, 0.0, 1.0)
+    weight = (u * u * (3.0 - 2.0 * u))[:, None]
+    path = smooth(qpos, 0.0)
+    soft = smooth(qpos, sigma)
+    soft[:, 3:7] *= np.where((soft[:, 3:7] * path[:, 3:7]).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+    path += weight * (soft - path)
     path[:, 3:7] /= np.linalg.norm(path[:, 3:7], axis=1, keepdims=True)
     return path

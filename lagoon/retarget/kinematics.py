@@ -6,6 +6,7 @@ What leaves: positions of feet, knees and of the points that must stay above the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import mujoco
@@ -189,6 +190,35 @@ def self_collisions(robot: RobotSpec, qpos: Array) -> list[tuple[int, str, str]]
             if floor not in (a, b):
                 found.append((t, model.geom(a).name, model.geom(b).name))
     return found
+
+
+def rotation_error(wanted: Array, quat: Array) -> tuple[Array, Array]:
+    """Rotation vector (3,) from a wanted orientation to a body's, wxyz, and its derivative (3, 3)."""
+    back, apart, angle = np.empty(4), np.empty(4), np.empty(3)
+    mujoco.mju_negQuat(back, wanted)
+    mujoco.mju_mulQuat(apart, back, quat)
+    mujoco.mju_quat2Vel(angle, apart, 1.0)
+    x, y, z = angle.tolist()
+    square = x * x + y * y + z * z
+    size = math.sqrt(square)
+    # The inverse of the right Jacobian of SO(3): I + [a] / 2 + k [a]^2.
+    k = 1.0 / 12.0 if size < 1e-4 else 1.0 / square - (1.0 + math.cos(size)) / (2.0 * size * math.sin(size))
+    return angle, np.array(
+        [
+            [1.0 - k * (y * y + z * z), k * x * y - 0.5 * z, k * x * z + 0.5 * y],
+            [k * x * y + 0.5 * z, 1.0 - k * (x * x + z * z), k * y * z - 0.5 * x],
+            [k * x * z - 0.5 * y, k * y * z + 0.5 * x, 1.0 - k * (x * x + y * y)],
+        ]
+    )
+
+
+def moves(model: mujoco.MjModel, body: int) -> Array:
+    """(nv,) 1 for each degree of freedom that moves a body, else 0."""
+    above = set()
+    while body:
+        above.add(body)
+        body = int(model.body_parentid[body])
+    return np.array([float(int(owner) in above) for owner in model.dof_bodyid])
 
 
 def _clearance_points(model: mujoco.MjModel, base: int) -> list[ClearancePoint]:

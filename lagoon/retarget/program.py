@@ -8,7 +8,6 @@ joints may go only so far from where they are in the frame before.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 
 import daqp
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from lagoon.errors import LagoonError
 from lagoon.retarget.apart import PairsApart
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.kinematics import Kinematics
+from lagoon.retarget.kinematics import Kinematics, moves, rotation_error
 from lagoon.retarget.targets import Targets
 
 Array = NDArray[np.float64]
@@ -67,7 +66,6 @@ class StepProgram:
         self._upper = np.where(limited, model.jnt_range[ids, 1] - config.limit_margin, UNBOUNDED)
         self._apart: PairsApart | None = None
         self._above, self._below = np.zeros(0), np.zeros(0)
-        self._rotation = (np.zeros(4), np.zeros(4), np.zeros(3))
 
     def keep_apart(self, pairs: Collection[tuple[str, str]]) -> None:
         """Keep pairs of the robot's shapes, by their names, apart; every pair costs time in every step."""
@@ -111,7 +109,13 @@ class StepProgram:
         self._pace = np.broadcast_to(self.max_step, rest.shape) if pace is None else pace
 
     def settle(
-        self, begin: Array, first: int, previous: Array | None, iterations: int, converged: float = CONVERGED
+        self,
+        begin: Array,
+        first: int,
+        previous: Array | None,
+        iterations: int,
+        converged: float = CONVERGED,
+        which: NDArray[np.int64] | None = None,
     ) -> Array:
         """Solve consecutive frames together.
 
@@ -122,6 +126,7 @@ class StepProgram:
                 later one from the one before it; None is no limit for the first.
             iterations: most steps of each.
             converged: a frame is solved when no coordinate moves more than this [rad, m].
+            which: those of the N to solve, all without it; the others move only where these would be too far from them.
 
         Returns:
             (N, nq) configurations.
@@ -130,7 +135,7 @@ class StepProgram:
             LagoonError: the limits contradict each other.
         """
         path = begin.copy()
-        todo = np.arange(len(path))
+        todo = np.arange(len(path)) if which is None else which
         for _ in range(iterations):
             moving = todo[self._improve(path, todo, first, previous) > converged]
             if len(path) > 1:
@@ -222,7 +227,7 @@ class StepProgram:
                 self._apart.look(data)
 
     def objective(self, frames: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Hessians (N, nv, nv) and gradients (N, nv) of the squared, weighted wishes for the given N frames."""
+        """Hessians (N, nv, nv) and gradients (N, nv) of the squared, weighted wishes of N frames."""
         feet, nv, count = self._feet, self.kin.model.nv, len(frames)
         # Consecutive frames are indexed by a slice, which copies nothing.
         which = slice(frames[0], frames[-1] + 1) if frames[-1] - frames[0] == count - 1 else frames
@@ -235,7 +240,7 @@ class StepProgram:
         at = 3 + 3 * feet
 
         for i, t in enumerate(frames.tolist()):
-            error[i, :3], rows[i, :3, 3:6] = self._rotation_error(self._quat[t], self._body_quat[i])
+            error[i, :3], rows[i, :3, 3:6] = rotation_error(self._quat[t], self._body_quat[i])
         error[:, 3:at] = (sites - self._foot_w[which]).transpose(0, 2, 1).reshape(count, -1)
         rows[:, 3:at] = jacobian[:, :, :feet].reshape(count, -1, nv)
         error[:, at] = origin[:, 2] - self._height[which]
@@ -274,25 +279,6 @@ class StepProgram:
         around = (skew.reshape(count, -1, 3) @ turning).reshape(count, 3, number, -1)
         return (around + moving[:, :, None]) * self._moves
 
-    def _rotation_error(self, wanted: Array, quat: Array) -> tuple[Array, Array]:
-        """Rotation vector (3,) from the wanted orientation to the base's, and its derivative (3, 3)."""
-        back, apart, angle = self._rotation
-        mujoco.mju_negQuat(back, wanted)
-        mujoco.mju_mulQuat(apart, back, quat)
-        mujoco.mju_quat2Vel(angle, apart, 1.0)
-        x, y, z = angle.tolist()
-        square = x * x + y * y + z * z
-        size = math.sqrt(square)
-        # The inverse of the right Jacobian of SO(3): I + [a] / 2 + k [a]^2.
-        k = 1.0 / 12.0 if size < 1e-4 else 1.0 / square - (1.0 + math.cos(size)) / (2.0 * size * math.sin(size))
-        return angle, np.array(
-            [
-                [1.0 - k * (y * y + z * z), k * x * y - 0.5 * z, k * x * z + 0.5 * y],
-                [k * x * y + 0.5 * z, 1.0 - k * (x * x + z * z), k * y * z - 0.5 * x],
-                [k * x * z - 0.5 * y, k * y * z + 0.5 * x, 1.0 - k * (x * x + y * y)],
-            ]
-        )
-
     def _floor(self) -> tuple[Array, Array]:
         """Rows (N, P, nv) and bounds (N, P) [m]: no point of the robot goes through the floor."""
         turns = self._body_turn[:, self._floor_bodies].reshape(len(self._at), -1, 3, 3)
@@ -301,12 +287,3 @@ class StepProgram:
         turning, moving = self._cdof[:, None, :, :3], self._cdof[:, None, :, 5]
         rise = moving + off[:, :, 1:2] * turning[..., 0] - off[:, :, :1] * turning[..., 1]
         return -rise * self._floor_moves, places[:, :, 2] - self._floor_radii
-
-
-def moves(model: mujoco.MjModel, body: int) -> Array:
-    """(nv,) 1 for each degree of freedom that moves a body, else 0."""
-    above = set()
-    while body:
-        above.add(body)
-        body = int(model.body_parentid[body])
-    return np.array([float(int(owner) in above) for owner in model.dof_bodyid])

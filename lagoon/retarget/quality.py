@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lagoon.motion.robot_motion import RobotMotion, velocity
-from lagoon.retarget.balance import Dynamics, dynamics, nearest_in_support
+from lagoon.retarget.balance import Dynamics, dynamics, outside_support
 from lagoon.retarget.demands import demands
 from lagoon.retarget.kinematics import Kinematics, Places, self_collisions
 from lagoon.retarget.targets import Targets
@@ -204,12 +204,7 @@ def measure(
 
 def pressure_distance(needs: Dynamics, feet: Array, contact: NDArray[np.bool_]) -> Array:
     """(T,) distance [m] of the needed centre of pressure from the hull of the feet in contact; nan in flight."""
-    distance = np.full(len(feet), np.nan)
-    for t in range(len(feet)):
-        if contact[t].any():
-            nearest = nearest_in_support(needs.pressure[t], feet[t, contact[t], :2])
-            distance[t] = np.linalg.norm(needs.pressure[t] - nearest)
-    return distance
+    return np.linalg.norm(outside_support(needs.pressure, feet[:, :, :2], contact), axis=1)
 
 
 def foot_slide(feet: Array, contact: NDArray[np.bool_], fps: float) -> tuple[float, float]:

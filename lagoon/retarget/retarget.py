@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.robot_motion import RobotMotion
@@ -23,7 +24,7 @@ from lagoon.retarget.contacts import detect
 from lagoon.retarget.demands import carried_by_the_body
 from lagoon.retarget.fix import Changes, find
 from lagoon.retarget.ground import keep_above, settle_on_floor, stand_exactly, touching
-from lagoon.retarget.ik import WholeBodyIK, smooth
+from lagoon.retarget.ik import WholeBodyIK, softened
 from lagoon.retarget.kinematics import Kinematics, self_collisions
 from lagoon.retarget.lead import Timeline, add_lead
 from lagoon.retarget.morphology import Supports, choose_supports
@@ -40,12 +41,16 @@ SLOWER = (0.8, 0.6)
 HELPED_BY_TIME = ("torque", "pressure", "friction", "speed")
 """What may become easier with more time; a flight does not."""
 TOUCH_ROUNDS = 2
-"""Times the clip is solved again with the shapes that touched kept apart."""
+"""Times that where shapes touched the clip is solved again with these kept apart."""
+TOUCH_MARGIN = 0.5
+"""Time before and after a touch that is solved again [s]."""
 SOFTER = 1.7
-"""Smoothing of a clip that steps and is not trackable without it [control periods]."""
+"""Smoothing of the stretches of a clip that steps which are not trackable without it [control periods]."""
+SOFT_MARGIN = 0.3
+"""Time before and after such a stretch over which the smoothing fades in and out [s]."""
 BALANCED = 0.012
 """Greatest distance of the pressure point from the feet [m] with which a robot on two feet is not likely to fall;
-touching less is not worth more than that."""
+touching less is not worth more than that, or than a tenth more where it was more before."""
 
 
 def retarget(
@@ -172,12 +177,13 @@ def solve_timeline(
         report = measure(motion, robot, timeline.targets, supports.name, supports.reason, off_feet, speed)
         return motion, report
 
-    def solve() -> tuple[RobotMotion, RetargetReport, Array]:
-        solved = ik.solve(timeline.targets, timeline.first, smoothing, progress, hold=hold)
+    def solve(again: NDArray[np.bool_] | None = None) -> tuple[RobotMotion, RetargetReport, Array]:
+        solved = ik.solve(timeline.targets, timeline.first, smoothing, progress, hold, again)
         motion, report = finished(solved)
         if report.verdict.grade == NOT_TRACKABLE and hold:
-            # Quick steps throw the balance; feet that slide a little more may save it.
-            softer = smooth(solved, SOFTER)
+            # Quick steps throw the balance; feet that slide a little more there may save it.
+            hopeless = [(r.start, r.stop) for r in report.verdict.reasons if r.grade == NOT_TRACKABLE]
+            softer = softened(solved, hopeless, SOFTER, SOFT_MARGIN * fps)
             other, other_report = finished(softer)
             if other_report.verdict.grade != NOT_TRACKABLE:
                 return other, other_report, softer
@@ -186,12 +192,16 @@ def solve_timeline(
     motion, report, solved = solve()
     apart = set[tuple[str, str]]()
     for _ in range(TOUCH_ROUNDS if config.keep_apart else 0):
-        touches = {(a, b) for _, a, b in self_collisions(robot, solved)} if report.self_collisions else set()
+        found = self_collisions(robot, solved) if report.self_collisions else []
+        touches = {(a, b) for _, a, b in found}
         if touches <= apart:
             break
         apart |= touches
         ik.keep_apart(apart)
-        other, other_report, solved = solve()
+        near = np.zeros(len(solved))
+        near[[t for t, _, _ in found]] = 1.0
+        near = maximum_filter1d(near, 2 * round(TOUCH_MARGIN * fps) + 1, mode="constant")
+        other, other_report, solved = solve(near > 0.5)
         if _is_worth_it(other_report, report):
             motion, report = other, other_report
     return motion, report
@@ -202,5 +212,5 @@ def _is_worth_it(apart: RetargetReport, before: RetargetReport) -> bool:
     return (
         apart.self_collisions < before.self_collisions
         and GRADES.index(apart.verdict.grade) <= GRADES.index(before.verdict.grade)
-        and apart.pressure_max <= max(before.pressure_max, BALANCED)
+        and apart.pressure_max <= max(1.1 * before.pressure_max, BALANCED)
     )

@@ -34,4 +34,5 @@ def test_a_worse_verdict_is_not_taken(touching):
 
 def test_what_balanced_no_better_before_may_stay_as_bad(touching):
     tilted = replace(touching, pressure_max=0.05)
-    assert _is_worth_it(replace(tilted, self_collisions=0, pressure_max=0.04), tilted)
+    assert _is_worth_it(replace(tilted, self_collisions=0, pressure_max=0.052), tilted)
+    assert not _is_worth_it(replace(tilted, self_collisions=0, pressure_max=0.06), tilted)

@@ -8,6 +8,7 @@ from lagoon.retarget.balance import (
     com_for_pressure,
     dynamics,
     nearest_in_support,
+    outside_support,
     second_difference,
 )
 
@@ -76,6 +77,12 @@ SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 )
 def test_nearest_point_of_the_support(point, feet, expected):
     np.testing.assert_allclose(nearest_in_support(np.array(point), feet), expected, atol=1e-12)
+
+
+def test_the_support_is_that_of_the_feet_in_contact():
+    points, feet = np.array([[0.5, 2.0], [0.2, 0.3], [3.0, 4.0]]), np.repeat(SQUARE[None], 3, axis=0)
+    contact = np.array([[True, True, False, False], [True] * 4, [False] * 4])
+    np.testing.assert_allclose(outside_support(points, feet, contact), [[0.0, 2.0], [0.0, 0.0], [np.nan] * 2])
 
 
 @settings(max_examples=50, deadline=None)

@@ -5,7 +5,7 @@ import pytest
 
 from lagoon.motion.rotations import quat_from_axis_angle, quat_from_rotvec, quat_mul
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.ik import WholeBodyIK, smooth, within_speed
+from lagoon.retarget.ik import WholeBodyIK, smooth, softened, within_speed
 from lagoon.retarget.kinematics import self_collisions
 from lagoon.retarget.targets import Targets
 
@@ -126,6 +126,16 @@ def test_joints_that_are_too_fast_come_as_far_as_they_may():
     kept = within_speed(path, np.array([7]), np.zeros(1), np.full((len(path), 1), 0.1))
     np.testing.assert_allclose(kept[:, 7], [0.0, 0.0, 0.1, 0.2, 0.25])
     assert within_speed(kept, np.array([7]), np.zeros(1), np.full((len(path), 1), 0.1)) is kept
+
+
+def test_only_the_stretch_that_needs_it_is_softened():
+    qpos = np.zeros((60, 8))
+    qpos[:, 3] = np.where(np.arange(60) % 3, 1.0, -1.0)  # One orientation, told with either sign.
+    qpos[::2, 7] = 0.2
+    soft = softened(qpos, [(20, 30)], 2.0, 5.0)
+    np.testing.assert_array_equal(soft[np.r_[0:15, 36:60]], qpos[np.r_[0:15, 36:60]])
+    assert np.ptp(soft[20:31, 7]) < 0.02
+    np.testing.assert_allclose(np.abs(soft[:, 3]), 1.0)
 
 
 def test_smoothing_keeps_the_quaternion_unit_and_ignores_its_sign():
