@@ -17,6 +17,8 @@ import numpy as np
 import onnxruntime
 import torch
 
+from lagoon.engine.cores import multiplies_bf16
+from lagoon.engine.networks import Network
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.env import TrackingEnv
@@ -119,6 +121,7 @@ def inference(rounds: int, folder: Path) -> dict[str, dict[str, float]]:
     """Microseconds of CPU time per call, medians over rounds."""
     policy = GaussianActorCritic({"actor": OBS, "critic": CRITIC}, ACTIONS).eval()
     acting, by_hand = Acting(policy).eval(), Numpy(policy)
+    network, normalizer = Network(policy.actor, policy.activation, max(SIZES)), policy.normalizer["actor"]
     path = folder / "actor.onnx"
     batch = torch.export.Dim("batch")
     torch.onnx.export(acting, (torch.zeros(2, OBS),), path, dynamo=True, dynamic_shapes=({0: batch},), verbose=False)
@@ -129,9 +132,10 @@ def inference(rounds: int, folder: Path) -> dict[str, dict[str, float]]:
     table: dict[str, dict[str, float]] = {}
     for size in SIZES:
         obs = torch.randn((size, OBS))
-        array = obs.numpy()
+        array, memory = obs.numpy(), torch.empty_like(obs)
         ways = {
             "torch": lambda obs=obs: acting(obs),
+            "torch in place": lambda obs=obs, memory=memory: network.forward(normalizer.normalize_into(obs, memory)),
             "onnxruntime": lambda array=array: session.run(None, {name: array}),
             "numpy": lambda array=array: by_hand(array),
         }
@@ -148,11 +152,6 @@ def inference(rounds: int, folder: Path) -> dict[str, dict[str, float]]:
     return table
 
 
-def amx() -> bool:
-    """Whether this processor has matrix units for bfloat16."""
-    return "amx_bf16" in Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else False
-
-
 def main() -> None:
     import tempfile
 
@@ -166,7 +165,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         found = {
             "mujoco": mujoco.__version__,
-            "amx_bf16": amx(),
+            "amx_bf16": multiplies_bf16(),
             "environment": {str(n): environment(asked.rounds, n, asked.steps) for n in asked.robots},
             "inference_us": inference(asked.rounds, Path(folder)),
         }

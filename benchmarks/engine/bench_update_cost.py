@@ -34,7 +34,7 @@ VARIANTS = {
     "fused, ReLU": {"activation": "relu"},
     "autograd, SiLU": {"activation": "silu"},
     "fused, 3 epochs": {"epochs": 3},
-    "fused, bf16 gradients": {"bf16": True},
+    "fused, bf16 products": {"bf16": True},
     "autograd, bf16 autocast": {"fused_backward": False, "bf16": True},
     "fused, hidden 128-128": {"hidden": (128, 128)},
     "fused, hidden 512-256": {"hidden": (512, 256)},
@@ -43,7 +43,7 @@ VARIANTS = {
 
 def prepared(changes: dict[str, object]) -> tuple[PPO, Trajectory]:
     """Return an algorithm and a random trajectory that its policy acted in."""
-    config = PPOConfig(**changes)  # type: ignore[arg-type]
+    config = PPOConfig(**({"amx": False} | changes))  # type: ignore[arg-type]
     policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=0)
     rng = torch.Generator().manual_seed(0)
     slot = Trajectory(ppo_schema(config.horizon, config.num_envs, DIMS, ACTIONS))

@@ -26,7 +26,7 @@ class FusedBackward:
     """Fills ``FlatParameters.reduced`` with gradients and statistics."""
 
     def __init__(self, policy: GaussianActorCritic, flat: FlatParameters, config: PPOConfig) -> None:
-        short = multiplies_bf16() if config.bf16 is None else config.bf16
+        short = config.bf16 or (config.amx and multiplies_bf16())
         network, rows = (ShortNetwork, _SHORT_BLOCK_ROWS) if short else (Network, _BLOCK_ROWS)
         self._rows = rows
         self._actor = network(policy.actor, policy.activation, rows)

@@ -17,7 +17,7 @@ from lagoon.engine.networks import ACTIVATIONS, Network
 
 _ACTIVATIONS = {"elu": nn.ELU, "relu": nn.ReLU, "silu": nn.SiLU, "tanh": nn.Tanh}
 _VARIANCE_FLOOR = 1e-4  # (0.01)^2: a value that hardly varies must not be blown up into noise.
-_IN_PLACE_ROWS = 64  # From here on memory that exists is faster than fresh one; see benchmarks/README.md.
+_IN_PLACE_ROWS = 128  # From here on memory that exists is faster than fresh one; see benchmarks/README.md.
 _LAST_ACTOR_LAYER = 0.1  # Small first actions, so that a residual policy starts from its reference.
 
 

@@ -246,7 +246,7 @@ class PPO:
 
     def loss(self, minibatch: Batch, std: float) -> tuple[Tensor, Tensor]:
         """Return the loss to differentiate, and ``STATS`` (4,)."""
-        with torch.autocast("cpu", torch.bfloat16, enabled=bool(self.config.bf16)):
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bf16):
             mean = self.policy.actor(minibatch["actor"]).float()
             value = self.policy.critic(minibatch["critic"]).squeeze(-1).float()
         log_ratio = gaussian_log_prob(minibatch["action"], mean, std) - minibatch["logp"]
@@ -260,7 +260,7 @@ class PPO:
             stats = torch.stack([kl_divergence(log_ratio), clipped, surrogate, error])
         loss = surrogate + self.config.value_coef * error
         if "shaken" in minibatch:
-            with torch.autocast("cpu", torch.bfloat16, enabled=bool(self.config.bf16)):
+            with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bf16):
                 shaken = self.policy.actor(minibatch["shaken"]).float()
             loss = loss + self.config.smoothness * smoothness_loss(shaken, mean.detach())
         return loss, stats

@@ -13,7 +13,7 @@ from lagoon.engine.trajectory import Trajectory, ppo_schema
 from lagoon.errors import BadInputError
 
 DIMS, STD = {"actor": 4, "critic": 6}, 0.3
-CONFIG = PPOConfig(num_envs=8, horizon=10, hidden=(16,), epochs=3, minibatches=2)
+CONFIG = PPOConfig(num_envs=8, horizon=10, hidden=(16,), epochs=3, minibatches=2, amx=False)
 
 
 def make(kind=DecoupledPPO, **graph):

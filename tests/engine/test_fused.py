@@ -1,9 +1,11 @@
 import pytest
 import torch
 
+from lagoon.engine import fused
 from lagoon.engine.config import PPOConfig
 from lagoon.engine.cores import multiplies_bf16
 from lagoon.engine.fused import FusedBackward
+from lagoon.engine.networks import ShortNetwork
 from lagoon.engine.policy import GaussianActorCritic
 from lagoon.engine.ppo import PPO
 
@@ -27,11 +29,11 @@ def batch(rows, policy, seed=0):
 @pytest.mark.parametrize("rows", [7, 1024, 2600])
 def test_gradients_and_statistics_equal_autograd(activation, rows):
     reduced = []
-    for fused in (True, False):
-        config = PPOConfig(hidden=(32, 16), activation=activation, fused_backward=fused, value_coef=0.7)
+    for by_hand in (True, False):
+        config = PPOConfig(hidden=(32, 16), activation=activation, fused_backward=by_hand, value_coef=0.7, amx=False)
         policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=3)
         ppo = PPO(policy, config, torch.Generator())
-        assert (ppo.fused is not None) == fused
+        assert (ppo.fused is not None) == by_hand
         data = batch(rows, policy)
         ppo.gradients(data, STD)
         ppo.gradients(data, STD)  # Twice, since a second call must not add to the first.
@@ -42,8 +44,8 @@ def test_gradients_and_statistics_equal_autograd(activation, rows):
 
 def test_the_gradient_of_smoothness_equals_autograd_and_makes_the_actor_calmer():
     reduced, change = [], []
-    for fused in (True, False):
-        config = PPOConfig(hidden=(32, 16), fused_backward=fused, smoothness=5.0, smoothness_noise=0.3)
+    for by_hand in (True, False):
+        config = PPOConfig(hidden=(32, 16), fused_backward=by_hand, smoothness=5.0, smoothness_noise=0.3, amx=False)
         policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=3)
         ppo = PPO(policy, config, torch.Generator().manual_seed(1))
         data = batch(1300, policy)
@@ -64,7 +66,7 @@ def test_the_gradient_of_smoothness_equals_autograd_and_makes_the_actor_calmer()
 def test_with_short_products_gradients_are_near_and_values_are_the_same(activation):
     reduced, values = [], []
     for short in (True, False):
-        config = PPOConfig(hidden=(64, 32, 16), activation=activation, bf16=short, smoothness=1.0)
+        config = PPOConfig(hidden=(64, 32, 16), activation=activation, bf16=short, smoothness=1.0, amx=False)
         policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=3)
         ppo = PPO(policy, config, torch.Generator().manual_seed(0))
         data = batch(2600, policy)
@@ -97,6 +99,15 @@ def test_with_short_products_the_first_ratios_are_near_one():
     assert kl < 0.1 * config.target_kl and clipped < 0.001
 
 
+@pytest.mark.parametrize(("able", "amx", "short"), [(True, True, True), (True, False, False), (False, True, False)])
+def test_short_products_are_taken_where_the_processor_has_them_unless_told_otherwise(monkeypatch, able, amx, short):
+    monkeypatch.setattr(fused, "multiplies_bf16", lambda: able)
+    config = PPOConfig(hidden=(16,), amx=amx)
+    policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=0)
+    ppo = PPO(policy, config, torch.Generator())
+    assert isinstance(ppo.fused._actor, ShortNetwork) == short
+
+
 def test_a_processor_is_known_by_what_the_kernel_says_of_it(tmp_path):
     facts = tmp_path / "cpuinfo"
     assert not multiplies_bf16(facts)
@@ -115,8 +126,8 @@ def test_it_is_left_out_where_it_does_not_apply():
 def test_values_equal_the_critic():
     config = PPOConfig(hidden=(32, 16))
     policy = GaussianActorCritic.from_config(DIMS, ACTIONS, config, seed=3)
-    fused = PPO(policy, config, torch.Generator()).fused
-    assert fused is not None
+    ours = PPO(policy, config, torch.Generator()).fused
+    assert ours is not None
     obs = torch.randn(1300, DIMS["critic"], generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
-        torch.testing.assert_close(fused.values(obs), policy.critic(obs).squeeze(1), rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(ours.values(obs), policy.critic(obs).squeeze(1), rtol=1e-4, atol=1e-6)

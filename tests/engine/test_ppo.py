@@ -163,10 +163,11 @@ def test_state_goes_through_a_checkpoint():
     assert torch.equal(ppo.flat.values, copy.flat.values)
 
 
-def test_bf16_follows_fp32():
+@pytest.mark.parametrize("fused", [False, True])
+def test_bf16_follows_fp32(fused):
     values = []
     for bf16 in (False, True):
-        config, policy, ppo = make(bf16=bf16, epochs=1, minibatches=1)
+        config, policy, ppo = make(bf16=bf16, amx=False, fused_backward=fused, epochs=1, minibatches=1)
         batch, _ = ppo.prepare(filled(config, policy))
         ppo.gradients(batch, 0.3)
         values.append(ppo.flat.gradients.clone())

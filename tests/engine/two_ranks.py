@@ -15,7 +15,7 @@ from lagoon.engine.trajectory import Trajectory, ppo_schema
 
 DIMS, ACTIONS, ENVS, HORIZON, STD = {"actor": 6, "critic": 9}, 3, 16, 12, 0.3
 # One minibatch: only then do both ranks together use the rows that the single process uses.
-CONFIG = PPOConfig(num_envs=ENVS, horizon=HORIZON, hidden=(32, 16), epochs=6, minibatches=1)
+CONFIG = PPOConfig(num_envs=ENVS, horizon=HORIZON, hidden=(32, 16), epochs=6, minibatches=1, amx=False)
 
 
 def make_ppo(group):

@@ -57,9 +57,7 @@ def test_hands_in_the_lap_are_no_gesture_on_four_legs(go2, people):
     for side, sign in (("left", 1.0), ("right", -1.0)):
         shoulder = seated[:, human.joint_names.index(f"{side}_shoulder")]
         seated[:, human.joint_names.index(f"{side}_elbow")] = shoulder + np.array([-0.05, 0.06 * sign, -0.26])
-        seated[:, human.joint_names.index(f"{side}_wrist")] = shoulder + np.array(
-            [0.18, 0.0, -0.36]
-        )
+        seated[:, human.joint_names.index(f"{side}_wrist")] = shoulder + np.array([0.18, 0.0, -0.36])
     _, contacts = contacts_of(go2, type(human)(20.0, human.joint_names, seated), "four_legged")
     assert contacts.touch.all()
 

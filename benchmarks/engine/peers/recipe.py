@@ -41,6 +41,8 @@ class Recipe:
     std: float = 0.35
     """Of the first actions."""
     seed: int = 0
+    amx: bool = False
+    """Let lagoon's update take bfloat16 where the processor multiplies it; False compares float32 with float32."""
     torch_threads: int = 1
     """Of each process that learns."""
     env_threads: int = 1

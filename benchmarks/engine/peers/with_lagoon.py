@@ -56,6 +56,7 @@ def main() -> None:
         epochs=recipe.epochs,
         minibatches=recipe.minibatches,
         hidden=recipe.hidden,
+        amx=recipe.amx,
         gamma=recipe.gamma,
         lam=recipe.lam,
         clip=recipe.clip,
