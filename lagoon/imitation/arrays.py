@@ -67,6 +67,12 @@ def like(table: torch.Tensor, x: Array) -> Array:
     return table.numpy() if isinstance(x, np.ndarray) else table
 
 
+def constant(values: Sequence[float], x: Array) -> Array:
+    """Return float32 numbers as the kind of array that ``x`` is."""
+    numbers = np.array(values, np.float32)
+    return numbers if isinstance(x, np.ndarray) else torch.from_numpy(numbers)
+
+
 def tensor(x: Array) -> torch.Tensor:
     """Return a tensor of an array, without a copy."""
     return torch.from_numpy(x) if isinstance(x, np.ndarray) else x

@@ -8,6 +8,7 @@ reference give the reward.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -135,9 +136,11 @@ class TrackingEnv:
         self._push()
         diverged = self._simulate(target)
         state = self.backend.read()
-        if diverged.any():
+        broken = diverged.any()
+        if broken:
             self._park(diverged, state)
-        memory.policy_state[:] = self.observe.next_state(memory.policy_state, memory.frame)
+        if (after := self.observe.next_state(memory.policy_state, memory.frame)) is not memory.policy_state:
+            memory.policy_state[:] = after
 
         foot_pos = self.feet(state.joint_pos)
         earned, error = self.manner.reward(state, memory.step, foot_pos)
@@ -151,7 +154,8 @@ class TrackingEnv:
         if self.manner.width:
             memory.extras[:] = self.manner.critic_inputs(state)
         terminated = failed(error, task.termination) | diverged
-        reward[diverged] = 0.0
+        if broken:
+            reward[diverged] = 0.0
         truncated = (memory.step >= self.last_step) & ~terminated
         done_ids = np.flatnonzero(terminated | truncated)
         metrics = self._metrics(error)
@@ -203,8 +207,8 @@ class TrackingEnv:
 
     def _metrics(self, error: TrackingError) -> dict[str, float]:
         return {
-            "joint_error": mean(np.sqrt(error.joint_pos_sq / self.action_dim)),
-            "foot_error": mean(np.sqrt(error.foot_pos_sq / len(self.robot.legs))),
+            "joint_error": mean(np.sqrt(error.joint_pos_sq)) / math.sqrt(self.action_dim),
+            "foot_error": mean(np.sqrt(error.foot_pos_sq)) / math.sqrt(len(self.robot.legs)),
             "tilt_error": mean(error.tilt),
             "height_error": mean(error.height),
             "physics_ms": self._physics_ms,
@@ -286,7 +290,9 @@ class TrackingEnv:
             begun = self.observe.start_state(frame[new], told.heading[new])
             policy_state[new] = begun
             self.memory.policy_state[new] = begun
-        actor = self.observe(joint_pos, joint_vel, quat, ang_vel, action, told.step, policy_state, frame, told.facing)
+        actor = self.observe.forward(
+            joint_pos, joint_vel, quat, ang_vel, action, told.step, policy_state, frame, told.facing
+        )
         extras = critic_extras(state, self.reference, told.step, foot_pos, told.body)
         return {"actor": tensor(actor), "critic": tensor(np.concatenate([actor, extras, told.extras], axis=-1))}
 

@@ -125,8 +125,11 @@ class ActorObservation(torch.nn.Module):
         return joined([heading] + [frame] * self.history)
 
     def next_state(self, state: Array, frame: Array) -> Array:
-        """(N, S) the state after a step: the heading stays, the oldest frame goes."""
+        """(N, S) the state after a step: the heading stays, the oldest frame goes. A numpy state may be overwritten."""
         if self.history == 0:
+            return state
+        if isinstance(state, np.ndarray) and self.history == 1:
+            state[:, 2:] = frame
             return state
         return joined([state[..., :2], frame, state[..., 2 : 2 + (self.history - 1) * self.frame_size]])
 

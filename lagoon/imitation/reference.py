@@ -7,6 +7,7 @@ frame with the final pose at rest, looked up by control step.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -42,20 +43,14 @@ class Frames:
     """(N, 3)"""
     root_quat: Array
     """(N, 4)"""
-    root_lin_vel: Array
-    """(N, 3)"""
-    root_ang_vel: Array
-    """(N, 3)"""
+    gravity: Array
+    """(N, 3) in the base frame."""
     joint_pos: Array
     """(N, J)"""
-    joint_vel: Array
-    """(N, J)"""
-    joint_target: Array
-    """(N, J) joint_pos and what holds it against gravity."""
-    gravity: Array
-    """(N, 3)"""
     foot_pos: Array
     """(N, F, 3) in the base frame."""
+    tracked: Array
+    """(N, 2 J + 3 F + 6) joints, feet, joint velocities, base velocity in world, angular velocity in the base frame."""
 
 
 class Reference(torch.nn.Module):
@@ -101,23 +96,27 @@ class Reference(torch.nn.Module):
         table("joint_target", motion.joint_pos + gravity_offset(motion, robot))
         self.register_buffer("gravity", gravity_in_base(self.root_quat))
         self.register_buffer("foot_pos", FootKinematics(robot)(self.joint_pos))
-        tables = [getattr(self, name).flatten(1).numpy() for name in Frames.__dataclass_fields__]
-        ends = np.cumsum([table.shape[1] for table in tables])
-        self._packed = np.concatenate(tables, axis=1)
-        self._places = [slice(end - table.shape[1], end) for end, table in zip(ends, tables, strict=True)]
+        tracked = (self.joint_pos, self.foot_pos.flatten(1), self.joint_vel, self.root_lin_vel, self.root_ang_vel)
+        self._rows = torch.cat([self.root_pos, self.root_quat, self.gravity, *tracked], dim=1)
+        ends = np.cumsum([10, *(table.shape[1] for table in tracked)])
+        self.velocities = int(ends[2]) - 10
+        """Column of ``Frames.tracked`` at which the velocities begin."""
+        self.groups = torch.zeros(int(ends[-1]) - 10, len(tracked))
+        """(W, 5) which columns of ``Frames.tracked`` are joints, feet, joint velocities and the two of the base."""
+        for group, (begin, end) in enumerate(pairwise(ends - 10)):
+            self.groups[begin:end, group] = 1.0
+        self._joints, self._feet = slice(10, int(ends[1])), slice(int(ends[1]), int(ends[2]))
 
     def index(self, step: Array) -> Array:
         """Row of the tables for control steps (...) int64; steps beyond the end give the resting row."""
         return clipped(step, 0, self.num_frames)
 
     def at(self, step: Array) -> Frames:
-        """Rows for control steps (N,); those of numpy come out of one table at once and are views of one array."""
-        if not isinstance(step, np.ndarray):
-            now = self.index(step)
-            return Frames(*(getattr(self, name)[now] for name in Frames.__dataclass_fields__))
-        rows = self._packed.take(self.index(step), axis=0)
-        parts = [rows[:, place] for place in self._places]
-        return Frames(*parts[:-1], foot_pos=parts[-1].reshape(len(rows), -1, 3))
+        """Rows for control steps (N,), taken from one table at once: views of one array."""
+        now = self.index(step)
+        rows = self._rows.numpy().take(now, axis=0) if isinstance(step, np.ndarray) else self._rows[now]
+        feet = rows[:, self._feet].reshape(len(rows), -1, 3)
+        return Frames(rows[:, :3], rows[:, 3:7], rows[:, 7:10], rows[:, self._joints], feet, rows[:, 10:])
 
     def phase(self, step: Array) -> Array:
         """(N,) how far control steps (N,) are in the motion, in half turns of a clock [rad]: pi at its end."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from lagoon.imitation.arrays import Array, clipped, library, squared
+from lagoon.imitation.arrays import Array, clipped, constant, joined, library, like, rows_of, squared, stacked
 from lagoon.imitation.config import RewardConfig
 from lagoon.imitation.reference import Reference
 from lagoon.imitation.rotations import gravity_in_base, quat_angle, quat_difference
@@ -58,36 +58,39 @@ def tracking_error(
     cannot sense them.
     """
     now, lib = reference.at(step), library(step)
-    joint_vel, lin_vel, ang_vel = now.joint_vel, now.root_lin_vel, now.root_ang_vel
     if rate is not None:
-        pace = rate[:, None]
-        joint_vel, lin_vel, ang_vel = joint_vel * pace, lin_vel * pace, ang_vel * pace
+        now.tracked[:, reference.velocities :] *= rate[:, None]
+    seen = (state.joint_pos, rows_of(foot_pos), state.joint_vel, state.root_lin_vel_w, state.root_ang_vel_b)
+    gap = joined(seen) - now.tracked
+    sums = (gap * gap) @ like(reference.groups, step)
     level = (gravity_in_base(state.root_quat_w) * now.gravity).sum(-1)
     return TrackingError(
-        joint_pos_sq=squared(state.joint_pos - now.joint_pos),
-        joint_vel_sq=squared(state.joint_vel - joint_vel),
-        foot_pos_sq=squared(foot_pos - now.foot_pos),
+        joint_pos_sq=sums[:, 0],
+        joint_vel_sq=sums[:, 2],
+        foot_pos_sq=sums[:, 1],
         height=abs(state.root_pos_w[:, 2] - now.root_pos[:, 2]),
         tilt=lib.arccos(clipped(level, -1.0, 1.0)),
         rotation=quat_angle(quat_difference(now.root_quat, state.root_quat_w)),
-        lin_vel_sq=squared(state.root_lin_vel_w - lin_vel),
-        ang_vel_sq=squared(state.root_ang_vel_b - ang_vel),
+        lin_vel_sq=sums[:, 3],
+        ang_vel_sq=sums[:, 4],
     )
 
 
 def tracking_reward(error: TrackingError, config: RewardConfig) -> Array:
     """(N,) in (0, 1]; 1 when pose and velocity are exact: sum_k weight_k exp(-scale_k error_k)."""
-    exp = library(error.tilt).exp
     orientation = error.tilt**2 + config.heading_share * error.heading_sq
     pose = config.height_scale * error.height**2 + config.orientation_scale * orientation
     speed = config.lin_vel_scale * error.lin_vel_sq + config.ang_vel_scale * error.ang_vel_sq
-    return (
-        config.joint_pos_weight * exp(-config.joint_pos_scale * error.joint_pos_sq)
-        + config.joint_vel_weight * exp(-config.joint_vel_scale * error.joint_vel_sq)
-        + config.foot_pos_weight * exp(-config.foot_pos_scale * error.foot_pos_sq)
-        + config.pose_weight * exp(-pose)
-        + config.velocity_weight * exp(-speed)
+    terms = stacked([error.joint_pos_sq, error.joint_vel_sq, error.foot_pos_sq, pose, speed])
+    scales = (config.joint_pos_scale, config.joint_vel_scale, config.foot_pos_scale, 1.0, 1.0)
+    weights = (
+        config.joint_pos_weight,
+        config.joint_vel_weight,
+        config.foot_pos_weight,
+        config.pose_weight,
+        config.velocity_weight,
     )
+    return library(terms).exp(terms * -constant(scales, terms)) @ constant(weights, terms)
 
 
 def effort_penalty(
