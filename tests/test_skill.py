@@ -10,7 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError
-from lagoon.skill import STAGES, Plan, Skill, git_revision, hash_of, slug
+from lagoon.record import Plan, git_revision, hash_of
+from lagoon.skill import STAGES, Skill, slug
 
 NASTY = [
     "",

@@ -19,7 +19,8 @@ from lagoon.cli.schema import to_plain
 from lagoon.errors import BadInputError, MissingExtraError
 from lagoon.importers.config import ImportConfig
 from lagoon.paths import sha256_of, write_text
-from lagoon.skill import Plan, Skill
+from lagoon.record import Plan
+from lagoon.skill import Skill
 
 REPORT, PICTURE = "import.json", "import.png"
 

@@ -19,7 +19,8 @@ from lagoon.cli.pipeline import Row, Screen, Stage, run_stages
 from lagoon.cli.remedies import Remedy, next_remedy
 from lagoon.cli.schema import build, to_plain
 from lagoon.errors import BadInputError, LagoonError
-from lagoon.skill import Skill, hash_of
+from lagoon.record import hash_of
+from lagoon.skill import Skill
 
 BEST = "best"
 STAGES = ("retarget", "train", "export", "evaluate")

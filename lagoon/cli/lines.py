@@ -15,8 +15,9 @@ from lagoon.cli.schema import to_plain
 from lagoon.cli.verb import Call
 from lagoon.deploy.config import EvaluateConfig
 from lagoon.imitation.config import TrainConfig
+from lagoon.record import flat
 from lagoon.retarget.config import RetargetConfig
-from lagoon.skill import Skill, flat
+from lagoon.skill import Skill
 from lagoon.studio.config import PreviewConfig
 from lagoon.text2motion.config import GenerateConfig
 

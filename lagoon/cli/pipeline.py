@@ -16,7 +16,8 @@ from typing import Protocol
 from lagoon.cli.lock import locked
 from lagoon.errors import BadInputError, CorruptFileError, LagoonError
 from lagoon.progress import Progress
-from lagoon.skill import Plan, Skill, StageRecord
+from lagoon.record import Plan, StageRecord
+from lagoon.skill import Skill
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import yaml
 from lagoon.cli.lines import MINUTES, stage_line
 from lagoon.cli.skill_files import report_of, survival_of
 from lagoon.imitation.config import TrainConfig
-from lagoon.skill import Skill, flat
+from lagoon.record import flat
+from lagoon.skill import Skill
 
 SLOWER = 0.7
 ALIGNMENT = "train.task.alignment.share"

@@ -14,7 +14,8 @@ from typing import Any
 
 from lagoon.cli.lines import stage_line
 from lagoon.errors import CorruptFileError
-from lagoon.skill import Plan, Skill, StageRecord
+from lagoon.record import Plan, StageRecord
+from lagoon.skill import Skill
 
 ENDS = ("settle", "steady", "give_up")
 """Settings of a training that only say when it ends, once its schedules have run."""

@@ -36,9 +36,10 @@ from lagoon.deploy.config import EvaluateConfig
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.paths import data_dir, sha256_of, write_text
+from lagoon.record import Plan
 from lagoon.retarget.config import RetargetConfig
 from lagoon.robot import load_robot
-from lagoon.skill import Plan, Skill
+from lagoon.skill import Skill
 from lagoon.studio.config import PreviewConfig
 from lagoon.text2motion.config import DEFAULT_MODEL, GenerateConfig
 

@@ -17,7 +17,8 @@ from lagoon.cli.stages import defaults_of, last_check, robot_checksums, set_asid
 from lagoon.errors import BadInputError
 from lagoon.imitation.config import TrainConfig
 from lagoon.paths import sha256_of
-from lagoon.skill import Plan, Skill
+from lagoon.record import Plan
+from lagoon.skill import Skill
 
 FOLDER = "together"
 """Folder in the skills folder that holds the groups; it is no skill itself, so that lagoon list leaves it out."""

@@ -20,7 +20,7 @@ from lagoon.deploy.config import EvaluateConfig
 from lagoon.deploy.report import Evaluation, wilson_interval
 from lagoon.errors import CorruptFileError
 from lagoon.paths import write_text
-from lagoon.skill import hash_of
+from lagoon.record import hash_of
 
 SCHEMA_VERSION = 1
 NOMINAL, RANDOMIZED, OTHER = "nominal", "randomized", "other physics"

@@ -21,8 +21,8 @@ from lagoon.imitation.config import TrainConfig
 from lagoon.imitation.policy_graph import INPUT_NAMES, OUTPUT_NAMES, PolicyGraph
 from lagoon.imitation.rotations import quat_mul
 from lagoon.motion.robot_motion import RobotMotion, resample
+from lagoon.record import git_revision
 from lagoon.robot import RobotSpec
-from lagoon.skill import git_revision
 
 Tensor = torch.Tensor
 

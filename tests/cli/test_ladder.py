@@ -15,7 +15,8 @@ from lagoon.cli.make import _rungs
 from lagoon.cli.pipeline import Outcome, Row, Stage, Task
 from lagoon.cli.verb import Call
 from lagoon.errors import BadInputError, CorruptFileError
-from lagoon.skill import Plan, Skill
+from lagoon.record import Plan
+from lagoon.skill import Skill
 from tests.cli.test_pipeline import Lines
 
 Judge = Callable[[dict[str, Any]], float]

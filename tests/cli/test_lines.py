@@ -10,7 +10,8 @@ from lagoon.cli.config import EvaluateVerb, MakeVerb
 from lagoon.cli.lines import longer_line, stage_line
 from lagoon.cli.schema import to_plain
 from lagoon.cli.verb import Call
-from lagoon.skill import Plan, Skill
+from lagoon.record import Plan
+from lagoon.skill import Skill
 
 
 def _call(*words: str) -> Call:

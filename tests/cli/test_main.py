@@ -10,7 +10,8 @@ from lagoon.cli import __main__ as cli
 from lagoon.cli.help import flags_of
 from lagoon.cli.schema import options_of
 from lagoon.errors import LagoonError, RefusedCommandError, StageFailedError
-from lagoon.skill import Plan, Skill
+from lagoon.record import Plan
+from lagoon.skill import Skill
 
 
 def _run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:

@@ -19,8 +19,9 @@ from lagoon.cli.many_table import ManyTable
 from lagoon.engine.cores import available_cores
 from lagoon.engine.scheduler.jobs import Job, Update
 from lagoon.engine.scheduler.queue import JobRow
+from lagoon.record import Plan
 from lagoon.robot import load_robot
-from lagoon.skill import Plan, Skill
+from lagoon.skill import Skill
 from tests.engine.orphans import orphaned_memory
 from tests.robot_motions import still
 

@@ -12,7 +12,8 @@ import pytest
 from lagoon.cli.pipeline import Outcome, Stage, Task, run_stages
 from lagoon.errors import LagoonError, RefusedCommandError
 from lagoon.progress import Progress
-from lagoon.skill import Plan, Skill
+from lagoon.record import Plan
+from lagoon.skill import Skill
 
 
 class Lines:

@@ -11,7 +11,8 @@ from lagoon.cli.help import show
 from lagoon.cli.remedies import RUNGS, Remedy, next_remedy
 from lagoon.cli.schema import to_plain
 from lagoon.imitation.config import TaskConfig, TrainConfig
-from lagoon.skill import Plan, Skill
+from lagoon.record import Plan
+from lagoon.skill import Skill
 
 
 @pytest.fixture
