@@ -21,6 +21,7 @@ from lagoon.skill import Skill
 def run(call: Call) -> int:
     """Run what is not finished, and remedies after a FAIL; 1 when the best of all that was tried fails."""
     from lagoon.cli import stages
+    from lagoon.cli.preview_stage import preview_stage
 
     config: MakeVerb = call.config
     load_robot(config.robot)
@@ -41,7 +42,7 @@ def run(call: Call) -> int:
         ]
 
     screen = Terminal(dashboards="--plain" not in call.flags)
-    preview = [stages.preview_stage(config.preview, seed)]
+    preview = [preview_stage(config.preview, seed)]
     announce(skill, screen)
     again = [stage.name for stage in to_verdict(config) + preview] if call.again else []
     rows = climb(skill, config, _rungs(config, call), to_verdict, screen, again)

@@ -9,7 +9,7 @@ from lagoon.cli.verb import Call, Verb
 
 def run(call: Call) -> int:
     """Write preview.html and, where the machine can render, preview.mp4."""
-    from lagoon.cli.stages import preview_stage
+    from lagoon.cli.preview_stage import preview_stage
 
     skill, seed = skill_of(call)
     return run_and_show(skill, [preview_stage(call.config.preview, seed)], call)

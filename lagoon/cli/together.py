@@ -9,7 +9,8 @@ from lagoon.cli.config import TogetherVerb
 from lagoon.cli.console import Terminal, shown
 from lagoon.cli.lookup import find_skill
 from lagoon.cli.pipeline import run_stages
-from lagoon.cli.stages import evaluate_stage, preview_stage
+from lagoon.cli.preview_stage import preview_stage
+from lagoon.cli.stages import evaluate_stage
 from lagoon.cli.together_stages import export_member_stage, group_of, take_along, train_together_stage
 from lagoon.cli.verb import Call, Verb
 
