@@ -2,8 +2,7 @@
 
 What enters: Targets and configurations of some of their frames. What leaves: better configurations. The wishes are
 those of mink's tasks, put together in one matrix, and that for all frames at once: a step is taken some ten thousand
-times for a clip, and what Python does for each took most of its time. Only daqp is called frame by frame, since the
-joints may go only so far from where they are in the frame before.
+times for a clip. Only daqp is called frame by frame, since joints may go only so far from where they were before.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ does not pull the base down."""
 LANDING = 20.0
 """How much more a leg that is about to land follows its path than one that gestures."""
 LONGEST_STEP = 0.3
-"""No coordinate moves more than this in one step [rad, m]: far from the solution the linear model is only good for
-short ones."""
+"""No coordinate moves more than this in one step [rad, m]; the linear model is only good for short ones."""
 CONVERGED = 2e-4
 """The same at the end [rad, m]."""
 NEAR_FLOOR = 0.12
@@ -43,9 +41,8 @@ UNBOUNDED = 1e30
 class StepProgram:
     """The programmes of one robot; not for use from several threads.
 
-    Rows, in this order: base orientation (3), feet in world (3 F), base height (1), feet and knees in the base frame
-    (6 F), centre of mass in x and y (2); points come as all x, all y, all z. The pull of the joints to rest is added to
-    the diagonal.
+    Rows: base orientation (3), feet in world (3 F), base height (1), feet and knees in the base frame (6 F), centre of
+    mass in x and y (2); points come as all x, all y, all z. The pull of the joints to rest is added to the diagonal.
     """
 
     def __init__(self, kin: Kinematics, config: RetargetConfig, max_step: Array) -> None:
@@ -157,11 +154,9 @@ class StepProgram:
         sizes = np.empty(len(frames))
         for i, t in enumerate(frames.tolist()):
             now, before = path[t], previous if t == 0 else path[t - 1, self._joints]
-            limits, bounds = rows[i, near[i]], room[i, near[i]]
-            if self._apart is not None and (apart := self._apart.found[i]) is not None:
-                limits, bounds = np.concatenate([limits, apart[0]]), np.concatenate([bounds, apart[1]])
+            apart = self._apart.found[i] if self._apart is not None else None
             box = self._box(before, self._pace[first + t])
-            step = self.step(hessian[i], gradient[i], now[self._joints], box, limits, bounds)
+            step = self.step(hessian[i], gradient[i], now[self._joints], box, rows[i, near[i]], room[i, near[i]], apart)
             sizes[i] = size = max(step.max(), -step.min())
             if size > LONGEST_STEP:
                 step *= LONGEST_STEP / size
@@ -176,7 +171,14 @@ class StepProgram:
         return np.minimum(lower, upper), upper
 
     def step(
-        self, hessian: Array, gradient: Array, joints: Array, box: tuple[Array, Array], rows: Array, room: Array
+        self,
+        hessian: Array,
+        gradient: Array,
+        joints: Array,
+        box: tuple[Array, Array],
+        rows: Array,
+        room: Array,
+        apart: tuple[Array, Array] | None = None,
     ) -> Array:
         """Best step (nv,) of one frame: least squares of all wishes within the limits.
 
@@ -187,7 +189,23 @@ class StepProgram:
             box: lowest and highest angles, (J,) each [rad].
             rows: (K, nv) further limits.
             room: (K,) their upper bounds [m].
+            apart: rows and bounds of shapes to keep apart; they give way where the box leaves no such step.
         """
+        if apart is not None:
+            both = (np.concatenate(pair) for pair in zip((rows, room), apart, strict=True))
+            step, flag = self._solved(hessian, gradient, joints, box, *both)
+            if flag > 0:
+                return step
+        step, flag = self._solved(hessian, gradient, joints, box, rows, room)
+        if flag <= 0:
+            told = f"The inverse kinematics of {self.kin.robot.name} found no step within its limits (daqp: {flag})."
+            raise LagoonError(f"{told} Expected a motion that the limits of the joints allow.")
+        return step
+
+    def _solved(
+        self, hessian: Array, gradient: Array, joints: Array, box: tuple[Array, Array], rows: Array, room: Array
+    ) -> tuple[Array, int]:
+        """The best step (nv,), and what daqp says of it: above 0 if there is one."""
         lower, upper = box
         nv, number = len(gradient), len(gradient) + len(room)
         if number > len(self._above):
@@ -196,13 +214,7 @@ class StepProgram:
         above[self._dofs] = upper - joints
         below[self._dofs] = lower - joints
         above[nv:] = room
-        step, _, flag, _ = daqp.solve(hessian, gradient, rows, above, below)
-        if flag <= 0:
-            raise LagoonError(
-                f"The inverse kinematics of {self.kin.robot.name} found no step within its limits (daqp: {flag}). "
-                "Expected a motion that the limits of the joints allow. Try it with retarget.keep_apart=false."
-            )
-        return step
+        return daqp.solve(hessian, gradient, rows, above, below)[0:3:2]
 
     def place(self, qpos: Array) -> None:
         """Put the robot into N configurations (N, nq); objective and limits are about these then."""
@@ -229,7 +241,6 @@ class StepProgram:
     def objective(self, frames: NDArray[np.int64]) -> tuple[Array, Array]:
         """Hessians (N, nv, nv) and gradients (N, nv) of the squared, weighted wishes of N frames."""
         feet, nv, count = self._feet, self.kin.model.nv, len(frames)
-        # Consecutive frames are indexed by a slice, which copies nothing.
         which = slice(frames[0], frames[-1] + 1) if frames[-1] - frames[0] == count - 1 else frames
         rows, error = np.zeros((count, 6 + 9 * feet, nv)), np.empty((count, 6 + 9 * feet))
         turn = self._body_turn[:, self.kin.base].reshape(-1, 3, 3)

@@ -158,3 +158,20 @@ def test_the_start_may_lie_outside_the_limits(kin, go2):
     before = qpos[kin.address.joint_qpos]
     after = aimed(kin, targets, np.zeros(2)).settle(qpos[None], 0, before, 1)[0][kin.address.joint_qpos]
     assert np.all(after < before)
+
+
+def test_shapes_kept_apart_give_way_to_the_speed_of_the_joints(kin):
+    """The box asks every joint to turn, the shapes ask the first one not to."""
+    targets, dofs = some_targets(kin, (0.0, 0.0, 0.0, 0.0)), kin.address.joint_dof
+    program = aimed(kin, targets, np.zeros(2))
+    program.place(kin.stand()[None])
+    (hessian,), (gradient,) = program.objective(np.array([0]))
+    joints, none = np.zeros(12), np.zeros((0, kin.model.nv))
+    row = np.zeros((1, kin.model.nv))
+    row[0, dofs[0]] = 1.0
+    box = np.full(12, 0.1), np.full(12, 0.2)
+    step = program.step(hessian, gradient, joints, box, none, np.zeros(0), (row, np.zeros(1)))
+    np.testing.assert_allclose(step[dofs], np.clip(step[dofs], 0.1, 0.2), atol=1e-9)
+    box = np.full(12, -0.2), np.full(12, 0.2)
+    step = program.step(hessian, gradient, joints, box, none, np.zeros(0), (row, np.full(1, -0.15)))
+    assert step[dofs[0]] <= -0.15 + 1e-9
