@@ -84,7 +84,7 @@ class GenerateConfig:
     """Motions sampled for each step of a command; the best one is returned, and all their scores are kept."""
     appraised: int = 3
     """How many of them, the best by words and plausibility, are also tried on the robot; 0 leaves the robot out."""
-    variety: float = 1.0
+    variety: float = 1.5
     """How much worse than the best a motion may score to be taken for the sake of variety where the robot is not asked,
     in units of which one is just acceptable; 0 always takes the best. Where the robot is asked, it decides."""
     match_weight: float = 2.0
