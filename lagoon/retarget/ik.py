@@ -181,8 +181,9 @@ class WholeBodyIK:
         lead = targets.pull > self.config.weight_posture
         for k in self.kin.hind:
             first, *others = self.kin.leg_joints[k]
-            pace[:, first] = self._calm[first]
-            pace[np.ix_(lead & (targets.grip[:, k] > FIRM), others)] = self._calm[others]
+            carries = targets.grip[:, k] > FIRM
+            pace[lead | carries, first] = self._calm[first]
+            pace[np.ix_(lead & carries, others)] = self._calm[others]
         return pace
 
     def _caught(self, targets: Targets, t: int, qpos: Array) -> NDArray[np.bool_]:
