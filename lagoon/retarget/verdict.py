@@ -1,7 +1,7 @@
 """Says before any training whether a robot can be expected to do a motion, and if not, why and what to change.
 
 What enters: series over the frames of a motion. What leaves: a Verdict of three grades with reasons by time.
-The limits stand in LIMITS, by judgement; benchmarks/retarget/bench_verdict.py holds them against short trainings.
+The limits stand in LIMITS; benchmarks/retarget/bench_verdict.py holds them against short trainings.
 """
 
 from __future__ import annotations
