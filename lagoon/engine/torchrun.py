@@ -8,6 +8,7 @@ trust each other.
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import socket
@@ -53,6 +54,13 @@ def join(own: Place) -> None:
     cuda = torch.cuda.is_available() and dist.is_nccl_available()
     with loopback() if own.local_size == own.size else _as_it_is():
         dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=PATIENCE)
+    atexit.register(_leave)  # gloo's threads must end before the interpreter does, or it aborts now and then.
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        with suppress(RuntimeError):  # The others may have left first.
+            dist.destroy_process_group()
 
 
 @contextmanager

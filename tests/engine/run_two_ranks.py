@@ -5,10 +5,12 @@ Usage: python run_two_ranks.py FOLDER
 
 from __future__ import annotations
 
+import atexit
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import torch.distributed as dist
 from point_mass import make_point_mass
 
 from lagoon.engine.config import PPOConfig
@@ -19,6 +21,8 @@ CONFIG = PPOConfig(
 )
 
 if __name__ == "__main__":
+    # Runs after whatever the engine has registered for the end.
+    atexit.register(lambda: print("joined" if dist.is_initialized() else "left"))
     folder = Path(sys.argv[1])
     path = run(make_point_mass, CONFIG, folder, seed=3)
     kept = folder.parent / "kept" / path.name

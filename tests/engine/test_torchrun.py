@@ -60,7 +60,8 @@ def test_torchruns_ranks_end_with_the_bits_of_local_workers(tmp_path):
     assert joined.tensors.keys() == local.tensors.keys() and joined.facts["iteration"] == 3
     assert all(torch.equal(joined.tensors[name], local.tensors[name]) for name in local.tensors)
     # Called again, the finished run is left as it is, and so is one whose budget has grown continued.
-    assert ends[0][1:] == ["3", "5"]
+    # And no rank takes gloo's threads into the interpreter's end, where they abort it now and then.
+    assert ends[0][1:] == ["3", "5", "left"]
 
 
 def test_several_skills_and_torchrun_do_not_go_together(monkeypatch, capsys, tmp_path):
