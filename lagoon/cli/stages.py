@@ -25,7 +25,6 @@ from lagoon.cli.skill_files import (
     evaluation_of,
     human_of,
     reference_of,
-    report_of,
     source_of,
 )
 from lagoon.deploy.config import EvaluateConfig
@@ -261,12 +260,12 @@ def _model_checksums(config: GenerateConfig) -> dict[str, str]:
 
 
 def _suited(skill: Skill, config: TrainConfig, motion: Any, say: Callable[[str], None]) -> TrainConfig:
-    """Let the motion and its report choose settings; every choice is told."""
+    """Let the motion choose settings; every choice is told."""
     from lagoon.imitation.suited import suited
 
-    chosen, reasons = suited(config, motion, report_of(skill))
-    for reason in reasons or ("nothing about the motion asks for other settings",):
-        say(f"  suited: {reason}")
+    chosen, reasons = suited(config, motion, load_robot(skill.robot))
+    for reason in reasons:
+        say(f"  suited: {reason} (train.suit=false leaves that out)")
     return chosen
 
 

@@ -145,6 +145,9 @@ class PPOConfig:
     read by a run that goes on."""
     total_steps: int = 6_000_000
     """Environment steps over which all schedules run from their starts to their ends."""
+    wait_steps: int = 0
+    """Steps before that for which the schedules may wait at their starts; a hook that has seen enough lets them begin.
+    With ``minutes`` they never wait."""
     settle_steps: int = 0
     """Steps that may follow with the schedules at their ends; a hook that has seen enough ends them early."""
     minutes: float | None = None
@@ -190,6 +193,7 @@ class PPOConfig:
         self._require("topology", self.topology in TOPOLOGIES, f"one of {', '.join(TOPOLOGIES)}")
         self._require("workers", self.workers >= 0, "0 (one per core) or more")
         self._require("settle_steps", self.settle_steps >= 0, "0 or more")
+        self._require("wait_steps", self.wait_steps >= 0, "0 or more")
         self._require("checkpoint_seconds", self.checkpoint_seconds >= 0, "0 or more")
         self._require("lr_max", self.lr_min <= self.lr <= self.lr_max, "such that lr_min <= lr <= lr_max")
         self._require("minutes", self.minutes is None or self.minutes > 0, "above 0, or null for no limit")

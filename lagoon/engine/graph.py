@@ -107,6 +107,7 @@ class GraphSession:
         self.policy, first_obs = self._probe(fresh=checkpoint is None)
         algorithm = PPO if config.graph.objective == "coupled" else DecoupledPPO
         self.algorithm = algorithm(self.policy, config, self.order)
+        self._fraction = 0.0 if checkpoint is None else float(checkpoint.facts["fraction"])
         if checkpoint is not None:
             self.iteration, self.steps = take_over(checkpoint, self.policy, self.algorithm)
             if "trainer" in checkpoint.facts:
@@ -165,7 +166,7 @@ class GraphSession:
         )
 
     def _start(self) -> None:
-        fraction = min(self.steps / self.config.total_steps, 1.0)
+        fraction = self._fraction
         self.policy.std.fill_(noise_std(fraction, self.config))
         self.trainer.start()
         self.board.publish(self.version, fraction)

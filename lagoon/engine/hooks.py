@@ -5,6 +5,7 @@ What enters: facts about each iteration. What leaves: whether to stop early.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -32,6 +33,10 @@ class IterationInfo:
     """The run's folder."""
     notes: dict[str, float] = field(default_factory=dict)
     """A hook may put numbers here; they are logged with the next iteration, since this one's line is written."""
+    done: float = 0.0
+    """Steps since the schedules began, as a share of those over which they run; more than 1 afterwards."""
+    begin: Callable[[], None] | None = None
+    """While the schedules wait: lets them run. None once they do."""
 
 
 class Hooks(Protocol):

@@ -24,7 +24,7 @@ from lagoon.errors import StageFailedError
 from lagoon.progress import Progress
 from lagoon.spans import span
 
-BUDGET = ("total_steps", "settle_steps", "minutes")
+BUDGET = ("total_steps", "wait_steps", "settle_steps", "minutes")
 """Fields of PPOConfig that say how long a run is."""
 ASKED = "control/asked_to_stop"
 """Among the numbers of a rank that somebody wants to stop."""
@@ -38,6 +38,11 @@ class Budget(Protocol):
     @property
     def total_steps(self) -> int:
         """Samples over which all schedules run."""
+        ...
+
+    @property
+    def wait_steps(self) -> int:
+        """Samples before that for which the schedules may wait."""
         ...
 
     @property
@@ -161,27 +166,40 @@ class Leader:
         self._before = float(checkpoint.facts["elapsed"]) if checkpoint is not None else 0.0
         self._since = self._last = time.monotonic()
         self._notes: dict[str, float] = {}
+        self._began = _began(session, checkpoint)
 
     @property
     def _elapsed(self) -> float:
         return self._before + time.monotonic() - self._since
 
-    def _share(self, steps: int) -> float:
-        """How much of ``steps``, or of the minutes if that is more, is used up; at most 1."""
+    def _share(self, done: float) -> float:
+        """``done``, or the share of the minutes that is used up if that is more; at most 1."""
         minutes = self._session.config.minutes
-        done = self._session.steps / steps
         if minutes is not None:
             done = max(done, self._elapsed / (60.0 * minutes))
         return min(done, 1.0)
 
+    def _begin(self) -> None:
+        """Let the schedules run from now on."""
+        if self._began is None:
+            self._began = self._session.steps
+
+    def _done(self) -> float:
+        """Samples since the schedules began, as a share of those over which they run; more than 1 once they have."""
+        if self._began is None and self._session.steps >= self._session.config.wait_steps:
+            self._begin()
+        return 0.0 if self._began is None else (self._session.steps - self._began) / self._session.config.total_steps
+
     def _fraction(self) -> float:
         """Where the schedules are."""
-        return self._share(self._session.config.total_steps)
+        return self._share(self._done())
 
     def _spent(self) -> float:
-        """Share of the longest run that is possible."""
-        config = self._session.config
-        return self._share(config.total_steps + (config.settle_steps if config.minutes is None else 0))
+        """Share of the longest run that is possible from here."""
+        config, steps = self._session.config, self._session.steps
+        before = config.wait_steps if self._began is None else self._began
+        after = config.settle_steps if config.minutes is None else 0
+        return self._share(steps / (before + config.total_steps + after))
 
     def lead(self) -> tuple[Path, bool]:
         """Return the last checkpoint, and whether the run is finished."""
@@ -205,7 +223,7 @@ class Leader:
     def _save(self, fraction: float, finished: bool) -> Path:
         session = self._session
         tensors, facts = session.checkpoint(session.group.gather(session.state()))
-        facts |= {"finished": finished, "fraction": fraction, "elapsed": self._elapsed}
+        facts |= {"finished": finished, "fraction": fraction, "elapsed": self._elapsed, "began": self._began}
         folder = self._folder / "checkpoints"
         return save_checkpoint(folder, session.steps, tensors, facts, session.config.keep_checkpoints)
 
@@ -216,7 +234,7 @@ class Leader:
         if metrics.pop(ASKED, 0.0):
             self._interrupts.requested = True
         metrics |= {"progress/steps": float(session.steps), "progress/fraction": fraction}
-        metrics["progress/steps_left"] = float(max(session.config.total_steps - session.steps, 0))
+        metrics["progress/steps_left"] = max((1.0 - self._done()) * session.config.total_steps, 0.0)
         metrics |= {"progress/version": float(session.version), "progress/minutes": self._elapsed / 60.0}
         now = time.monotonic()
         metrics |= {"speed/samples_per_second": (session.steps - before) / max(now - self._last, 1e-9)} | self._notes
@@ -237,6 +255,8 @@ class Leader:
             metrics,
             self._folder,
             self._notes,
+            self._done(),
+            None if self._began is not None else self._begin,
         )
         with session.watch("hooks"):
             return bool(self._hooks.on_iteration(info, session.policy))
@@ -249,6 +269,13 @@ class Leader:
                 f"Training diverged at {self._session.steps:,} {config.unit}: {', '.join(bad)} stopped being finite. "
                 f"The last checkpoint is good. {config.if_diverged}, and run the same command again."
             )
+
+
+def _began(session: LeaderSession, checkpoint: Checkpoint | None) -> int | None:
+    """At how many steps the schedules began; None while they wait. Minutes leave no time to wait."""
+    if session.config.wait_steps == 0 or session.config.minutes is not None:
+        return 0
+    return None if checkpoint is None else checkpoint.facts.get("began", 0)
 
 
 def _merge(reports: list[Report], samples: int) -> dict[str, float]:

@@ -194,13 +194,13 @@ def first_policy(
     policy = GaussianActorCritic.from_config(obs_dims, action_dim, config, seed)
     if fresh and config.start_from:
         checkpoint = load_checkpoint(Path(config.start_from))
-        if different := _differences(checkpoint, policy):
+        if different := _differences(_widened(checkpoint.facts["policy"], policy), policy):
             raise BadInputError(
                 f"The policy {checkpoint.path} to start from has {different[0]}; this run has {different[1]}. Use the "
                 "same settings, or train.start.policy=none to start without one."
             )
         std = policy.std.clone()
-        policy.load_state_dict(checkpoint.group("policy"))
+        policy.load_state_dict(_with_new_inputs(checkpoint.group("policy"), policy))
         policy.std.copy_(std)
         for normalizer in policy.normalizer.values():
             # Another motion looks different; its own statistics shall count.
@@ -208,9 +208,28 @@ def first_policy(
     return policy
 
 
-def _differences(checkpoint: Checkpoint, policy: GaussianActorCritic) -> tuple[str, str] | None:
-    """Say in what a checkpoint's networks differ from a policy, there and here; None where they do not."""
-    saved, own = checkpoint.facts["policy"], policy.facts()
+def _widened(saved: dict[str, Any], policy: GaussianActorCritic) -> dict[str, Any]:
+    """The sizes of a saved policy, with the critic's inputs of this one if those are more: the critic stays at home."""
+    sizes, width = dict(saved["obs_dims"]), policy.obs_dims["critic"]
+    sizes["critic"] = max(sizes["critic"], width)
+    return {**saved, "obs_dims": sizes}
+
+
+def _with_new_inputs(saved: dict[str, Tensor], policy: GaussianActorCritic) -> dict[str, Tensor]:
+    """A saved state in this policy's shapes: inputs that the critic did not have come last and begin without weight."""
+    state = dict(saved)
+    for name, own in policy.state_dict().items():
+        there = saved[name]
+        if there.shape != own.shape:
+            fresh = torch.zeros_like(own) if name.endswith("weight") else own.clone()
+            fresh[..., : there.shape[-1]] = there
+            state[name] = fresh
+    return state
+
+
+def _differences(saved: dict[str, Any], policy: GaussianActorCritic) -> tuple[str, str] | None:
+    """Say in what a saved policy's facts differ from a policy, there and here; None where they do not."""
+    own = policy.facts()
     different = [key for key in own if saved.get(key) != own[key]]
     if not different:
         return None
@@ -224,7 +243,7 @@ def take_over(checkpoint: Checkpoint, policy: GaussianActorCritic, algorithm: Al
     Raises:
         BadInputError: the checkpoint is of a network with other sizes.
     """
-    if different := _differences(checkpoint, policy):
+    if different := _differences(checkpoint.facts["policy"], policy):
         raise BadInputError(
             f"The checkpoint {checkpoint.path} holds a policy with {different[0]}; this run has {different[1]}. Use "
             f"the same settings to go on, or delete the folder {checkpoint.path.parent} to train from the start."

@@ -67,7 +67,8 @@ def begin(motion: RobotMotion, robot: RobotSpec, config: TrainConfig) -> Begin:
         f"Starts from the policy '{name}', which stands on two legs already: {steps:,} steps "
         "(train.start.policy=none starts from nothing)."
     )
-    chosen = started(replace(config, ppo=replace(ppo, total_steps=steps)), found, start.std)
+    wait = ppo.wait_steps or round(start.wait * steps)
+    chosen = started(replace(config, ppo=replace(ppo, total_steps=steps, wait_steps=wait)), found, start.std)
     return Begin(chosen, tuple(words))
 
 
@@ -95,8 +96,6 @@ def task_facts(robot: RobotSpec, task: TaskConfig) -> dict[str, Any]:
         "history": task.history,
         "lookahead": list(task.lookahead),
         "target_cutoff": task.target_cutoff,
-        "aligned": task.alignment.share > 0.0,
-        "styled": task.style.share > 0.0,
     }
 
 

@@ -299,6 +299,11 @@ class StartConfig:
     """``ppo.lr`` then."""
     randomized: tuple[float, float] = (0.0, 0.3)
     """``randomization.ramp`` then."""
+    wait: float = 2.0
+    """Longest training before the schedules, as a share of their steps, in which noise and randomization stay at their
+    starts until the motion is held: one that steps is learned first and hardened then. 0 begins at once."""
+    held: float = 0.8
+    """Share of the robots that must survive a check for the schedules to begin."""
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -312,6 +317,9 @@ class StartConfig:
         for name in ("std", "learning_rate"):
             if getattr(self, name) <= 0.0:
                 raise BadSettingError.of(self, name, "a number above 0")
+        if self.wait < 0.0:
+            raise BadSettingError.of(self, "wait", "0 (begin at once) or more")
+        _check_share("StartConfig", "held", self.held)
 
 
 @dataclass(frozen=True)
@@ -338,8 +346,8 @@ class TrainConfig:
     give_up: int = 10
     """Checks without gain, once the schedules have run, after which a policy of which less than 90 % survive trains no
     further; 0 uses ``settle`` up."""
-    suit: bool = False
-    """Let the motion and the report of its retargeting choose limits, starts and alignment (suited.py)."""
+    suit: bool = True
+    """Let the motion choose limits, starts and noise (suited.py); one that stands on both feet changes nothing."""
     check_every: float = 0.1
     """Share of the training between two checks with the deterministic policy, from the start pose."""
     check_trials: int = 64

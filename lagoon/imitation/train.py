@@ -98,17 +98,25 @@ class _Checks:
     """Share of ``steps`` at which the next check is due."""
     survivals: list[float] = field(default_factory=list)
     """Of all checks so far."""
+    lengths: list[float] = field(default_factory=list)
+    """Shares of the clip reached in the checks while the schedules wait."""
+    waiting: bool = False
+    """The schedules wait until the motion is held."""
     settling: int = 0
     """Checks since the schedules have run."""
     words: str = "no check yet"
 
     def on_iteration(self, info: IterationInfo, policy: GaussianActorCritic) -> bool:
         """See lagoon.engine.hooks.Hooks; stops the run once the schedules have run and the policy is steady."""
-        done = max(info.fraction, info.steps / self.steps)
+        if info.begin is None and self.waiting:
+            self.waiting, self.next_at = False, 0.0  # The time to wait is over.
+        done = info.steps / self.steps if self.waiting else max(info.fraction, info.done)
         if done < self.next_at:
             return False
         every = self.config.check_every
-        self.next_at = min(done + every, 1.0) if done < 1.0 else done + SETTLING_CHECKS * every
+        self.next_at = done + every if self.waiting else min(done + every, 1.0)
+        if not self.waiting and done >= 1.0:
+            self.next_at = done + SETTLING_CHECKS * every
         for env in self.envs:
             env.set_progress(info.fraction)
         each = [check(policy, env) for env in self.envs]
@@ -121,6 +129,12 @@ class _Checks:
         self.words = f"{found.survival:.0%}{least} survive, joint error {found.joint_error:.3f} rad"
         numbers = {"survival": found.survival, "length": found.length, "joint_error": found.joint_error}
         info.notes.update({f"check/{name}": value for name, value in numbers.items()})
+        if info.begin is not None:
+            self.lengths.append(found.length)
+            if found.survival >= self.config.start.held:
+                info.begin()
+                self.waiting, self.next_at = False, every
+            return self.waiting and self._hopeless(self.lengths, len(self.lengths))
         self.survivals.append(found.survival)
         if done < 1.0:
             return False
@@ -128,8 +142,11 @@ class _Checks:
         latest = self.survivals[-2:]
         if sum(latest) / len(latest) >= self.config.steady:
             return True
+        return self._hopeless(self.survivals, self.settling)
+
+    def _hopeless(self, shares: Sequence[float], checks: int) -> bool:
         window = self.config.give_up
-        if window and self.settling >= window and stalled(self.survivals, window):
+        if window and checks >= window and stalled(shares, window):
             self.words += "; it gets no better"
             return True
         return False
@@ -220,7 +237,7 @@ def learn(
     envs = tuple(
         TrackingEnv(one.motion, robot, config, trials, seed + 7919, start_share=1.0, words=one.told) for one in skills
     )
-    checks = _Checks(envs, config, total, folder, survivals=_survivals(folder))
+    checks = _Checks(envs, config, total, folder, survivals=_survivals(folder), waiting=ppo.wait_steps > 0)
 
     def tell(fraction: float, message: str = "") -> None:
         progress(fraction, f"{message}; {checks.words}" if message else checks.words)

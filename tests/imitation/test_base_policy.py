@@ -13,7 +13,7 @@ from lagoon.engine.session import START_MEMORY, first_policy, load_policy
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.imitation import base_policy
 from lagoon.imitation.base_policy import begin
-from lagoon.imitation.config import AlignmentConfig, StartConfig, TaskConfig, TrainConfig
+from lagoon.imitation.config import AlignmentConfig, StartConfig, StyleConfig, TaskConfig, TrainConfig
 from lagoon.imitation.env import TrackingEnv
 from lagoon.imitation.pretrain import motions_of, pretrain, write_base
 from lagoon.imitation.train import train
@@ -23,6 +23,7 @@ from lagoon.skill import Skill
 from .conftest import ROBOT, crouch
 
 SMALL = PPOConfig(num_envs=8, horizon=8, total_steps=128, workers=1, tensorboard=False, hidden=(16,))
+ITERATION = SMALL.num_envs * SMALL.horizon
 CONFIG = TrainConfig(ppo=SMALL, check_trials=2, settle=0.0)
 
 
@@ -68,7 +69,6 @@ def test_a_level_motion_or_none_begins_with_nothing():
     ("config", "words"),
     [
         (dataclasses.replace(CONFIG, task=TaskConfig(action_scale=0.3)), "action_scale 0.4, not 0.3"),
-        (dataclasses.replace(CONFIG, task=TaskConfig(alignment=AlignmentConfig(share=0.5))), "aligned False, not True"),
         (dataclasses.replace(CONFIG, ppo=dataclasses.replace(SMALL, hidden=(32,))), r"hidden [16], not [32]"),
     ],
 )
@@ -76,6 +76,25 @@ def test_a_base_of_another_task_is_left_with_the_reason(config, words):
     found = begin(rearing(), ROBOT, config)
     assert found.config.ppo.start_from == ""
     assert found.words == (f"Starts from nothing: the base policy of the go2 has {words}.",)
+
+
+@pytest.mark.parametrize(
+    "task", [TaskConfig(alignment=AlignmentConfig(share=0.5)), TaskConfig(style=StyleConfig(share=0.3))]
+)
+def test_inputs_that_only_the_critic_has_begin_without_weight(base, task):
+    found = begin(rearing(), ROBOT, dataclasses.replace(CONFIG, task=task))
+    assert found.config.ppo.start_from == str(base)
+    env = TrackingEnv(rearing(), ROBOT, found.config, 2, 0)
+    before = load_policy(load_checkpoint(base))
+    more = env.obs_dims["critic"] - before.obs_dims["critic"]
+    policy = first_policy(env.obs_dims, env.action_dim, found.config.ppo, 0, fresh=True)
+    env.close()
+    assert more > 0
+    seen = torch.randn(5, before.obs_dims["critic"], generator=torch.Generator().manual_seed(0))
+    for new in (torch.zeros(5, more), torch.ones(5, more)):
+        assert torch.allclose(policy.value(torch.cat([seen, new], dim=1)), before.value(seen), atol=1e-6)
+    for name, value in before.actor.named_parameters():
+        assert torch.equal(policy.actor.get_parameter(name), value)
 
 
 def test_training_begins_with_its_networks_and_learns_on(base, tmp_path):
@@ -94,6 +113,28 @@ def test_training_begins_with_its_networks_and_learns_on(base, tmp_path):
             [(a - b).flatten() for a, b in zip(after.actor.parameters(), before.actor.parameters(), strict=True)]
         )
     assert 0.0 < float(moved.abs().max()) < 0.2  # Weights of a fresh network differ by far more.
+
+
+@pytest.mark.parametrize(("held", "wait", "began"), [(0.0, 2.0, 1), (1.0, 2.0, 4), (1.0, 0.0, 0)])
+def test_noise_and_randomization_wait_until_the_motion_is_held(base, tmp_path, held, wait, began):
+    ppo = dataclasses.replace(SMALL, total_steps=round(2 * ITERATION / 0.35))
+    start = dataclasses.replace(CONFIG.start, held=held, wait=wait)
+    config = dataclasses.replace(CONFIG, ppo=ppo, start=start, check_every=0.5, give_up=0)
+    facts = train(rearing(), ROBOT, config, tmp_path, 0).facts
+    assert (facts["began"], facts["step"]) == (began * ITERATION, (began + 2) * ITERATION)
+    lines = [json.loads(line) for line in (tmp_path / "checks.jsonl").read_text().splitlines()]
+    assert [line["fraction"] for line in lines if line["steps"] <= began * ITERATION] == [0.0] * began
+    assert lines[-1]["fraction"] == 1.0
+
+
+def test_what_gets_no_better_while_the_schedules_wait_is_given_up(base, tmp_path):
+    ppo = dataclasses.replace(SMALL, total_steps=round(2 * ITERATION / 0.35))
+    start = dataclasses.replace(CONFIG.start, held=1.0, wait=100.0)
+    config = dataclasses.replace(CONFIG, ppo=ppo, start=start, check_every=0.5, give_up=2)
+    told = []
+    facts = train(rearing(), ROBOT, config, tmp_path, 0, lambda share, message: told.append(message)).facts
+    assert facts["finished"] and facts["began"] is None and facts["step"] < 100 * ITERATION
+    assert told[-1].endswith("; it gets no better")
 
 
 def test_the_base_is_a_policy_alone_with_its_facts_and_card(base):

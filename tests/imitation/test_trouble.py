@@ -2,15 +2,12 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 import torch
 
-from lagoon.imitation.config import TerminationConfig, TrainConfig
+from lagoon.imitation.config import TerminationConfig
 from lagoon.imitation.rewards import TrackingError
-from lagoon.imitation.suited import Traits, suited
 from lagoon.imitation.trouble import Watch, stalled, told
-from lagoon.motion.rotations import quat_from_rotvec
 
 
 @pytest.mark.parametrize(
@@ -56,24 +53,3 @@ def test_falls_are_told_by_stretch_and_reason(make_stand):
     assert lines[0].startswith("2 falls in rise, around 1.6 s, by tilt: ")
     assert lines[1] == "1 fall in end, around 3.4 s, by height: its joints are as fast as they can be"
     assert told([], motion) == () and "in hold" in told([(9.0, "tilt", "balance")], motion)[0]
-
-
-def test_a_wave_keeps_its_settings_and_a_tumble_gets_others(make_crouch):
-    easy, config = make_crouch(), TrainConfig()
-    assert suited(config, easy, {"verdict": {"grade": "trackable"}}) == (config, ())
-    pitch = np.zeros((easy.num_frames, 3))
-    pitch[:, 1] = np.linspace(0.0, 6.2, easy.num_frames)
-    contact = easy.foot_contact.copy()
-    contact[30:40] = False
-    tumble = dataclasses.replace(easy, root_quat_w=quat_from_rotvec(pitch), foot_contact=contact)
-    chosen, reasons = suited(config, tumble, {"verdict": {"grade": "hard"}})
-    assert chosen.task.termination.max_tilt == 0.8 and chosen.task.start_share == 0.5
-    assert chosen.task.alignment.share == 0.5 and len(reasons) == 2 and "0.20 s" in reasons[0]
-    same = ("action_scale", "action_clip", "history", "lookahead", "target_cutoff")
-    assert all(getattr(chosen.task, name) == getattr(config.task, name) for name in same)
-    turning = np.zeros((easy.num_frames, 3))
-    turning[:, 2] = np.linspace(0.0, 2.5, easy.num_frames)
-    spun = dataclasses.replace(easy, root_quat_w=quat_from_rotvec(turning))
-    traits = Traits.of(spun, None)
-    assert traits.spin == pytest.approx(2.5, abs=0.1) and traits.turn < 0.1 and not traits.hard
-    assert suited(config, spun)[0].task.termination.max_heading_error == 2.5

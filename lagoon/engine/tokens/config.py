@@ -120,6 +120,11 @@ class TokenPPOConfig:
         _require(self, "minibatches", self.minibatches <= self.batch, f"at most batch = {self.batch}")
 
     @property
+    def wait_steps(self) -> int:
+        """Nothing waits."""
+        return 0
+
+    @property
     def settle_steps(self) -> int:
         """Sequences after the schedules have ended: there are no schedules."""
         return 0
