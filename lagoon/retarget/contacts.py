@@ -118,17 +118,22 @@ def pin(path: Array, touch: Mask, slow: Mask | None = None) -> Array:
     """Hold each contact of a (T, 2) path at one place, the mean of its slow frames.
 
     A contact that moves farther than PIVOT slides: only its slow stretches are held, each at its own mean place. Frames
-    without contact follow the path. Without ``slow`` every contact is held whole.
+    without contact follow the path. Without ``slow`` every contact is held whole. What leads to the clip and away from
+    it puts a foot anywhere, so at both ends of the clip a contact stays where it rests first and last.
     """
     pinned = path.copy()
     for start, stop in stretches(touch):
         inside, rests = path[start:stop], (touch if slow is None else slow)[start:stop]
         place = inside[rests].mean(axis=0) if rests.any() else inside.mean(axis=0)
-        if slow is None or np.linalg.norm(inside - place, axis=1).max() < PIVOT:
+        at_an_end = start == 0 or stop == len(path)
+        if slow is None or np.linalg.norm(inside - place, axis=1).max() < PIVOT or (at_an_end and not rests.any()):
             pinned[start:stop] = place
             continue
-        for a, b in stretches(rests):
-            pinned[start + a : start + b] = inside[a:b].mean(axis=0)
+        held = stretches(rests)
+        for a, b in held:
+            first = 0 if start == 0 and (a, b) == held[0] else a
+            last = len(inside) if stop == len(path) and (a, b) == held[-1] else b
+            pinned[start + first : start + last] = inside[a:b].mean(axis=0)
     return pinned
 
 

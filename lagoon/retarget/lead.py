@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 
 LEAD_PULL = 0.02
 """Weight of the joint path through the lead: it keeps one branch on the way up and the same on the way down."""
+SHIFT_SECONDS = 0.6
+"""Time on both feet before the first of them lifts, in which the weight shifts to the other [s]."""
 LIFT_OFF = 10
 """Frames over which the feet that do not carry later let go of the floor; they carry in the first third."""
 STEP_NEEDED = 0.01
@@ -113,9 +115,17 @@ def _lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: Reta
     placed = pieces[-1].frame(-1) if pieces else stand
     if morphology.rears_up:
         pieces += _rear_up(placed, stand_qpos, goal, goal_qpos, morphology, ik, config)
+        pieces.append(goal.frame(0, _ready(motion, morphology, kin, config, ik.fps)))
     else:
         pieces.append(blend(placed, goal, _frames(config.blend_seconds, ik.fps)))
     return concatenate(pieces), stand_qpos
+
+
+def _ready(motion: Targets, morphology: Morphology, kin: Kinematics, config: RetargetConfig, fps: float) -> int:
+    """Frames of standing in the clip's first pose: more where a foot lifts at once, as the weight has to shift first."""
+    carries = motion.contact[:, morphology.anchors(kin.robot)].all(axis=1)
+    lifts = motion.num_frames if carries.all() else int(carries.argmin())
+    return max(_frames(config.ready_seconds, fps), _frames(SHIFT_SECONDS, fps) - lifts)
 
 
 def _stand_below(goal: Targets, morphology: Morphology, kin: Kinematics) -> Array:
@@ -263,5 +273,4 @@ def _rear_up(
     knee_on = np.repeat(goal.knee_on, count, axis=0)
     pull = np.full(count, LEAD_PULL)
     rise = rise.with_(foot_b=foot_b, knee_b=knee_b, contact=contact, grip=grip, knee_on=knee_on, rest=rest, pull=pull)
-    ready = goal.frame(0, _frames(config.ready_seconds, fps))
-    return [sit, rise, ready]
+    return [sit, rise]

@@ -37,6 +37,8 @@ NARROW_HIP = 0.4
 """Resting inward turn of the hind hips in clips that step [rad]."""
 SETTLED_FRAMES = 10
 """First and last frames of a clip in which every standing leg is on the floor, so that the lead can join."""
+BRIEF_FRAMES = 15
+"""A foot that lifts within so many frames of a clip's end, and is down again after a few, steps where it need not."""
 
 
 def motion_targets(
@@ -183,8 +185,23 @@ def _settle_ends(contacts: Contacts, supports: Supports, kin: Kinematics) -> tup
     for frames, morphology in ends:
         for k, leg in enumerate(kin.robot.legs):
             if leg.name in morphology.stands_on:
-                touch[frames, k] = slow[frames, k] = True
+                touch[frames, k] = True
+                side = touch[:, k] if frames.start is None else touch[::-1, k]
+                _bridge(side, slow[:, k] if frames.start is None else slow[::-1, k])
     return touch, slow
+
+
+def _bridge(touch: Mask, slow: Mask) -> None:
+    """Leave out a step that a clip begins with, in place: a foot that hardly rested before is where it rests next.
+
+    The lead puts it there, which a robot can do at its own pace.
+    """
+    lifts = int(touch.argmin())
+    gap = touch[lifts : lifts + SETTLED_FRAMES + 1]
+    brief = lifts <= BRIEF_FRAMES or not slow[:lifts].any()
+    if not touch[lifts] and gap.any() and brief:
+        slow[:lifts] = False
+        touch[lifts : lifts + int(gap.argmax())] = True
 
 
 def _place_feet(
