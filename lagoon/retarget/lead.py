@@ -122,7 +122,7 @@ def _lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: Reta
 
 
 def _ready(motion: Targets, morphology: Morphology, kin: Kinematics, config: RetargetConfig, fps: float) -> int:
-    """Frames of standing in the clip's first pose: more where a foot lifts at once, as the weight has to shift first."""
+    """Frames of standing in the clip's first pose: more where a foot lifts at once, as the weight shifts first."""
     carries = motion.contact[:, morphology.anchors(kin.robot)].all(axis=1)
     lifts = motion.num_frames if carries.all() else int(carries.argmin())
     return max(_frames(config.ready_seconds, fps), _frames(SHIFT_SECONDS, fps) - lifts)
