@@ -58,7 +58,8 @@ NUMBERS = (
 
 def clips(folder: Path, name: str):
     """Yield (id, caption, HumanMotion); the files are Y-up with the person facing +Z."""
-    arrays = np.load(folder / f"{name}.npz", allow_pickle=False)
+    with np.load(folder / f"{name}.npz", allow_pickle=False) as file:
+        arrays = {key: file[key] for key in ("start", "length", "root", "local")}  # Each access unpacks the whole.
     rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
     for row, start, length in zip(rows, arrays["start"], arrays["length"], strict=True):
         root = arrays["root"][start : start + length].astype(float)

@@ -16,7 +16,7 @@ from scipy.ndimage import gaussian_filter1d
 
 from lagoon.retarget.balance import qvel_of
 from lagoon.retarget.kinematics import Kinematics
-from lagoon.sim.contact_forces import contact_share
+from lagoon.sim.contact_forces import contact_shares
 
 Array = NDArray[np.float64]
 
@@ -40,17 +40,22 @@ def joint_torques(kin: Kinematics, qpos: Array, contact: NDArray[np.bool_], fps:
     sigma = SMOOTHING_SECONDS * fps
     qvel = gaussian_filter1d(qvel_of(kin, qpos, fps), sigma, axis=0, mode="nearest")
     qacc = gaussian_filter1d(np.asarray(np.gradient(qvel, axis=0)) * fps, sigma, axis=0, mode="nearest")
-    torque = np.zeros((len(qpos), kin.robot.num_joints))
+    feet = kin.address.foot_site
+    needed, jacobian = np.empty((len(qpos), model.nv)), np.zeros((len(qpos), len(feet), 3, model.nv))
     for t in range(len(qpos)):
         data.qpos[:], data.qvel[:], data.qacc[:] = qpos[t], qvel[t], qacc[t]
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_comVel(model, data)
         mujoco.mj_passive(model, data)
-        needed = np.empty(model.nv)
-        mujoco.mj_rne(model, data, 1, needed)
-        needed += model.dof_armature * qacc[t] - data.qfrc_passive
-        if contact[t].any():
-            needed -= contact_share(model, data, kin.address.foot_site[contact[t]], needed)
-        torque[t] = needed[kin.address.joint_dof]
-    return torque
+        mujoco.mj_rne(model, data, 1, needed[t])
+        needed[t] += model.dof_armature * qacc[t] - data.qfrc_passive
+        for k in np.flatnonzero(contact[t]):
+            mujoco.mj_jacSite(model, data, jacobian[t, k], None, feet[k])
+    for pattern in np.unique(contact, axis=0):
+        if pattern.any():
+            which = (contact == pattern).all(axis=1)
+            needed[which] -= contact_shares(
+                jacobian[which][:, pattern].reshape(int(which.sum()), -1, model.nv), needed[which]
+            )
+    return needed[:, kin.address.joint_dof]

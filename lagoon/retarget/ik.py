@@ -19,8 +19,9 @@ from lagoon.retarget.balance import com_for_pressure, dynamics, outside_support
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import nearest_on
 from lagoon.retarget.kinematics import Kinematics
-from lagoon.retarget.program import CONVERGED, FIRM, StepProgram
+from lagoon.retarget.program import CONVERGED, StepProgram
 from lagoon.retarget.targets import Targets
+from lagoon.retarget.wishes import FIRM
 
 Array = NDArray[np.float64]
 
@@ -188,12 +189,12 @@ class WholeBodyIK:
 
     def _caught(self, targets: Targets, t: int, qpos: Array) -> NDArray[np.bool_]:
         """(F,) legs whose foot carries but is far from its place, with a joint at its limit: the wrong branch."""
-        off = np.linalg.norm(self.kin.feet(qpos) - targets.foot_w[t], axis=1) > CAUGHT
-        if not (off & (targets.grip[t] > FIRM)).any():
-            return np.zeros(len(off), bool)
         robot, joints = self.kin.robot, qpos[self.kin.address.joint_qpos]
         room = np.minimum(joints - robot.joint_lower, robot.joint_upper - joints) - self.config.limit_margin
-        return off & (targets.grip[t] > FIRM) & (room[self.kin.leg_joints] < AT_LIMIT).any(axis=1)
+        caught = (targets.grip[t] > FIRM) & (room[self.kin.leg_joints] < AT_LIMIT).any(axis=1)
+        if caught.any():  # Rare; where the feet are takes longer to find.
+            caught &= np.linalg.norm(self.kin.feet(qpos) - targets.foot_w[t], axis=1) > CAUGHT
+        return caught
 
     def _freed(self, targets: Targets, t: int, qpos: Array, caught: NDArray[np.bool_]) -> Array:
         """Frame ``t`` solved again with the legs that are caught at rest, however far that is; the nearer one."""

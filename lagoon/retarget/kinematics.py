@@ -13,11 +13,15 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.motion.rotations import quat_conj, quat_mul, quat_to_rotvec
 from lagoon.retarget.scaling import longest_leg
 from lagoon.robot import RobotSpec
 from lagoon.sim.model import CHECKING, COLLISION_GROUP, TRAINING, Addresses, PhysicsConfig, build_model
 
 Array = NDArray[np.float64]
+
+SMALL = 1e-4
+"""Below this angle [rad] the derivative of a rotation vector is that at 0."""
 
 
 @dataclass(frozen=True)
@@ -192,22 +196,47 @@ def self_collisions(robot: RobotSpec, qpos: Array) -> list[tuple[int, str, str]]
     return found
 
 
-def rotation_error(wanted: Array, quat: Array) -> tuple[Array, Array]:
-    """Rotation vector (3,) from a wanted orientation to a body's, wxyz, and its derivative (3, 3)."""
-    back, apart, angle = np.empty(4), np.empty(4), np.empty(3)
-    mujoco.mju_negQuat(back, wanted)
-    mujoco.mju_mulQuat(apart, back, quat)
-    mujoco.mju_quat2Vel(angle, apart, 1.0)
-    x, y, z = angle.tolist()
-    square = x * x + y * y + z * z
-    size = math.sqrt(square)
-    # The inverse of the right Jacobian of SO(3): I + [a] / 2 + k [a]^2.
-    k = 1.0 / 12.0 if size < 1e-4 else 1.0 / square - (1.0 + math.cos(size)) / (2.0 * size * math.sin(size))
-    return angle, np.array(
+def rotation_errors(wanted: Array, quat: Array) -> tuple[Array, Array]:
+    """Rotation vectors (N, 3) from wanted orientations to a body's, wxyz, and their derivatives (N, 3, 3).
+
+    The derivative is the inverse of the right Jacobian of SO(3): I + [a] / 2 + k [a]^2.
+    """
+    if len(quat) == 1:  # A single one is quicker without arrays.
+        return _rotation_error(wanted[0].tolist(), quat[0].tolist())
+    angle = quat_to_rotvec(quat_mul(quat_conj(wanted), quat))
+    square = (angle * angle).sum(axis=1)
+    size = np.sqrt(square)
+    far = np.maximum(size, SMALL)
+    k = np.where(size < SMALL, 1.0 / 12.0, 1.0 / far**2 - (1.0 + np.cos(far)) / (2.0 * far * np.sin(far)))
+    derivative = k[:, None, None] * (angle[:, :, None] * angle[:, None])
+    derivative += (1.0 - k * square)[:, None, None] * np.eye(3)
+    x, y, z = 0.5 * angle.T
+    for i, j, half in ((1, 0, z), (2, 1, x), (0, 2, y)):
+        derivative[:, i, j] += half
+        derivative[:, j, i] -= half
+    return angle, derivative
+
+
+def _rotation_error(wanted: list[float], quat: list[float]) -> tuple[Array, Array]:
+    """The same for one, as arrays of one."""
+    a, b, c, d = wanted
+    e, f, g, h = quat
+    w, x = a * e + b * f + c * g + d * h, a * f - b * e - c * h + d * g
+    y, z = a * g + b * h - c * e - d * f, a * h - b * g + c * f - d * e
+    if w < 0.0:
+        w, x, y, z = -w, -x, -y, -z
+    sine = math.sqrt(x * x + y * y + z * z)
+    size = 2.0 * math.atan2(sine, w)
+    scale = size / sine if sine > 1e-12 else 2.0
+    x, y, z = scale * x, scale * y, scale * z
+    k = 1.0 / 12.0 if size < SMALL else 1.0 / size**2 - (1.0 + math.cos(size)) / (2.0 * size * math.sin(size))
+    return np.array([[x, y, z]]), np.array(
         [
-            [1.0 - k * (y * y + z * z), k * x * y - 0.5 * z, k * x * z + 0.5 * y],
-            [k * x * y + 0.5 * z, 1.0 - k * (x * x + z * z), k * y * z - 0.5 * x],
-            [k * x * z - 0.5 * y, k * y * z + 0.5 * x, 1.0 - k * (x * x + y * y)],
+            [
+                [1.0 - k * (y * y + z * z), k * x * y - 0.5 * z, k * x * z + 0.5 * y],
+                [k * x * y + 0.5 * z, 1.0 - k * (x * x + z * z), k * y * z - 0.5 * x],
+                [k * x * z - 0.5 * y, k * y * z + 0.5 * x, 1.0 - k * (x * x + y * y)],
+            ]
         ]
     )
 

@@ -28,14 +28,23 @@ def contact_share(model: mujoco.MjModel, data: mujoco.MjData, sites: NDArray[np.
         sites: (K,) ids of the feet on the floor, K >= 1.
         needed: (nv,) M a + c, or gravity alone at rest [N, Nm].
     """
-    jacobian = np.zeros((3, model.nv))
-    rows = []
-    for site in sites:
-        mujoco.mj_jacSite(model, data, jacobian, None, site)
-        rows.append(jacobian.copy())
-    stacked = np.concatenate(rows)
-    weights = np.tile([1.0, 1.0, NORMAL_PREFERENCE], len(rows))
-    system = np.concatenate([stacked[:, :6].T * weights, 1e-3 * np.eye(len(weights))])
-    wanted = np.concatenate([needed[:6], np.zeros(len(weights))])
-    force = weights * np.linalg.lstsq(system, wanted, rcond=None)[0]
-    return np.asarray(stacked.T @ force, dtype=np.float64)
+    jacobian = np.zeros((len(sites), 3, model.nv))
+    for place, site in zip(jacobian, sites, strict=True):
+        mujoco.mj_jacSite(model, data, place, None, site)
+    return contact_shares(jacobian.reshape(1, -1, model.nv), needed[None])[0]
+
+
+def contact_shares(jacobians: Array, needed: Array) -> Array:
+    """(N, nv) what contacts deliver in N frames.
+
+    Args:
+        jacobians: (N, 3 K, nv) of the K feet on the floor; x, y and z of each.
+        needed: (N, nv) M a + c [N, Nm].
+    """
+    weights = np.tile([1.0, 1.0, NORMAL_PREFERENCE], jacobians.shape[1] // 3)
+    damping = np.broadcast_to(1e-3 * np.eye(len(weights)), (len(needed), len(weights), len(weights)))
+    system = np.concatenate([jacobians[:, :, :6].transpose(0, 2, 1) * weights, damping], axis=1)
+    basis, triangle = np.linalg.qr(system)
+    seen = (needed[:, None, :6] @ basis[:, :6]).transpose(0, 2, 1)
+    force = weights[:, None] * np.linalg.solve(triangle, seen)
+    return np.asarray((force.transpose(0, 2, 1) @ jacobians)[:, 0], dtype=np.float64)

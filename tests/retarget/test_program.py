@@ -4,8 +4,9 @@ import pytest
 
 from lagoon.motion.rotations import quat_conj, quat_from_rotvec, quat_mul, quat_to_rotvec
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.program import DAMPING, LANDING, LONGEST_STEP, StepProgram
+from lagoon.retarget.program import LONGEST_STEP, StepProgram
 from lagoon.retarget.targets import Targets
+from lagoon.retarget.wishes import DAMPING, LANDING, Wishes
 
 CONFIG = RetargetConfig()
 MAX_STEP = np.full(12, 0.1)
@@ -75,7 +76,8 @@ def aimed(kin, targets, com, max_step=MAX_STEP, rest=None, posture=POSTURE):
 def test_the_objective_is_the_sum_of_squares_of_all_wishes(kin, grip):
     """Of two configurations at once, whose wishes are those of the second and the first frame."""
     both, targets, com = (shaken(kin), shaken(kin, 3)), some_targets(kin, grip), np.array([0.02, -0.03])
-    program = aimed(kin, targets.frame(0, 2), com)
+    program, two = Wishes(kin, CONFIG), targets.frame(0, 2)
+    program.aim(two, np.repeat(com[None], 2, axis=0), two.rest, np.full(2, POSTURE))
     program.place(np.array(both))
     found = program.objective(np.array([1, 0]))
     for qpos, hessian, gradient in zip(both, *found, strict=True):
@@ -100,8 +102,8 @@ def test_far_from_every_limit_the_step_is_that_of_gauss_and_newton(kin):
     qpos = shaken(kin)
     qpos[2] += 0.5
     program = aimed(kin, targets.with_(base_height=targets.base_height + 0.5), qpos[:2], posture=1e3)
-    program.place(qpos[None])
-    (hessian,), (gradient,) = program.objective(np.array([0]))
+    program.wishes.place(qpos[None])
+    (hessian,), (gradient,) = program.wishes.objective(np.array([0]))
     step = np.linalg.solve(hessian, -gradient)
     moved = qpos.copy()
     mujoco.mj_integratePos(kin.model, moved, step * min(1.0, LONGEST_STEP / np.abs(step).max()), 1.0)
@@ -164,8 +166,8 @@ def test_shapes_kept_apart_give_way_to_the_speed_of_the_joints(kin):
     """The box asks every joint to turn, the shapes ask the first one not to."""
     targets, dofs = some_targets(kin, (0.0, 0.0, 0.0, 0.0)), kin.address.joint_dof
     program = aimed(kin, targets, np.zeros(2))
-    program.place(kin.stand()[None])
-    (hessian,), (gradient,) = program.objective(np.array([0]))
+    program.wishes.place(kin.stand()[None])
+    (hessian,), (gradient,) = program.wishes.objective(np.array([0]))
     joints, none = np.zeros(12), np.zeros((0, kin.model.nv))
     row = np.zeros((1, kin.model.nv))
     row[0, dofs[0]] = 1.0
