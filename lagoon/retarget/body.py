@@ -65,6 +65,17 @@ class Body:
             self, joints={name: path @ turn.T for name, path in self.joints.items()}, trunk=turn @ self.trunk
         )
 
+    def part(self, start: int, stop: int) -> Body:
+        """Some of the frames, brought to the origin and turned so that the first faces +X, on all fours its head."""
+        joints = {name: path[start:stop] for name, path in self.joints.items()}
+        frame = trunk_frames(joints)[0]
+        level = frame[2, 2] < np.cos(np.pi / 4)
+        ahead = frame[:, 2] if level else frame[:, 0]
+        origin = 0.5 * (joints["left_hip"][0] + joints["right_hip"][0]) * np.array([1.0, 1.0, 0.0])
+        joints = {name: path - origin for name, path in joints.items()}
+        cut = replace(self, joints=joints, trunk=trunk_frames(joints))
+        return cut.turned(-float(np.arctan2(ahead[1], ahead[0])))
+
     @staticmethod
     def of(human: HumanMotion, fps: float, speed: float = 1.0) -> Body:
         """Resample, turn to face +X in frame 0 and measure.

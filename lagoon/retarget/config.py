@@ -11,7 +11,9 @@ from dataclasses import dataclass, fields
 
 from lagoon.errors import BadSettingError, unknown_name
 
-MORPHOLOGY_CHOICES = ("auto", "upright", "four_legged", "handstand")
+IN_TURN = "in_turn"
+"""The map that changes between upright and four_legged where the person gets down on all fours or up."""
+MORPHOLOGY_CHOICES = ("auto", "upright", "four_legged", "handstand", IN_TURN)
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class RetargetConfig:
     """How a human motion becomes a robot motion. Weights are squared costs of the inverse kinematics."""
 
     morphology: str = "auto"
-    """Which body map: auto, upright (stand on the hind legs), four_legged or handstand (stand on the front legs)."""
+    """Which body map: auto, upright (stand on the hind legs), four_legged, handstand (stand on the front legs), or
+    in_turn (upright and four_legged, as the person gets down on all fours and up again)."""
 
     speed: float | None = None
     """Speed of the clip as a share of the person's; null takes 1, or slower where the verdict says that it helps."""

@@ -1,14 +1,12 @@
 """From the four-legged stand into the clip and back out of it.
 
-What enters: the clip's Targets and the robot. What leaves: Targets that begin and end in the stand, with
-the names of their stretches. Rearing up is quasi-static: step the hind feet to where the clip wants
+What enters: the clip's Targets and the robot. What leaves: Targets that begin in the stand and end where the clip
+begins. Rearing up is quasi-static: step the hind feet to where the clip wants
 them, shift the weight back until it is over the hind feet, then pitch up. A handstand is the same over the front
 feet, head down. Coming down is the same backwards.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +16,11 @@ from lagoon.motion.rotations import (
     quat_from_yaw,
     quat_mul,
     quat_rotate,
-    quat_yaw,
 )
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics
-from lagoon.retarget.morphology import Morphology, Supports
+from lagoon.retarget.morphology import Morphology
 from lagoon.retarget.targets import Targets, blend, concatenate, ease
 
 Array = NDArray[np.float64]
@@ -45,66 +42,12 @@ FARTHEST_TURN = 1.2
 """Largest such turn [rad]."""
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """A whole skill: targets, names of its stretches, their first frames, and its first and last pose."""
-
-    targets: Targets
-    names: tuple[str, ...]
-    starts: tuple[int, ...]
-    first: Array
-    """(nq,) the stand at the start."""
-    last: Array
-    """(nq,) the stand at the end."""
-    hold: tuple[int, int]
-    """Frames of exact standing at the start and at the end."""
-
-
-def add_lead(motion: Targets, supports: Supports, ik: WholeBodyIK, config: RetargetConfig) -> Timeline:
-    """Put stand, lead-in, lead-out and stand around a clip."""
-    lead_in, first = _lead(motion, supports.first, ik, config)
-    back, last = _lead(motion.reversed(), supports.last, ik, config)
-    lead_out = back.reversed()
-    hold = (_frames(config.hold_start, ik.fps), _frames(config.hold_end, ik.fps) + 1)
-    pieces = [lead_in.frame(0, hold[0]), lead_in, motion, lead_out, lead_out.frame(-1, hold[1])]
-    pieces[0] = pieces[0].with_(still=np.ones(hold[0]))
-    pieces[-1] = pieces[-1].with_(still=np.ones(hold[1]))
-    starts = np.cumsum([0] + [piece.num_frames for piece in pieces[:-1]])
-    timeline = Timeline(
-        targets=concatenate(pieces),
-        names=("stand", "lead_in", "motion", "lead_out", "stand"),
-        starts=tuple(int(s) for s in starts),
-        first=first,
-        last=last,
-        hold=hold,
-    )
-    return _from_the_origin(timeline)
-
-
-def _from_the_origin(timeline: Timeline) -> Timeline:
-    """The same, turned and shifted so that the first stand faces +X above the origin."""
-    turn = quat_from_yaw(-float(quat_yaw(timeline.first[3:7])))
-    origin = np.array([*timeline.first[:2], 0.0])
-
-    def moved(points: Array) -> Array:
-        return quat_rotate(turn, points - origin)
-
-    def stand(qpos: Array) -> Array:
-        return np.concatenate([moved(qpos[:3]), quat_mul(turn, qpos[3:7]), qpos[7:]])
-
-    targets = timeline.targets
-    flat = np.concatenate([targets.support, np.zeros((targets.num_frames, 1))], axis=1)
-    targets = targets.with_(
-        base_quat=quat_mul(turn, targets.base_quat), foot_w=moved(targets.foot_w), support=moved(flat)[:, :2]
-    )
-    return replace(timeline, targets=targets, first=stand(timeline.first), last=stand(timeline.last))
-
-
-def _frames(seconds: float, fps: float) -> int:
+def frames_in(seconds: float, fps: float) -> int:
+    """Frames that a time [s] lasts, at least one."""
     return max(1, round(seconds * fps))
 
 
-def _lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: RetargetConfig) -> tuple[Targets, Array]:
+def lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: RetargetConfig) -> tuple[Targets, Array]:
     """Targets from the stand to the first frame of ``motion``, and the stand's configuration there."""
     kin = ik.kin
     goal = motion.frame(0)
@@ -117,7 +60,7 @@ def _lead(motion: Targets, morphology: Morphology, ik: WholeBodyIK, config: Reta
         pieces += _rear_up(placed, stand_qpos, goal, goal_qpos, morphology, ik, config)
         pieces.append(goal.frame(0, _ready(motion, morphology, kin, config, ik.fps)))
     else:
-        pieces.append(blend(placed, goal, _frames(config.blend_seconds, ik.fps)))
+        pieces.append(blend(placed, goal, frames_in(config.blend_seconds, ik.fps)))
     return concatenate(pieces), stand_qpos
 
 
@@ -125,7 +68,7 @@ def _ready(motion: Targets, morphology: Morphology, kin: Kinematics, config: Ret
     """Frames of standing in the clip's first pose: more where a foot lifts at once, as the weight shifts first."""
     carries = motion.contact[:, morphology.anchors(kin.robot)].all(axis=1)
     lifts = motion.num_frames if carries.all() else int(carries.argmin())
-    return max(_frames(config.ready_seconds, fps), _frames(SHIFT_SECONDS, fps) - lifts)
+    return max(frames_in(config.ready_seconds, fps), frames_in(SHIFT_SECONDS, fps) - lifts)
 
 
 def _stand_below(goal: Targets, morphology: Morphology, kin: Kinematics) -> Array:
@@ -207,10 +150,10 @@ def _steps(
         contact = now.contact.copy()
         contact[0, k] = False
         support = now.foot_w[0, contact[0], :2].mean(axis=0)[None]
-        shift = _frames(0.6 * config.step_seconds, fps)
+        shift = frames_in(0.6 * config.step_seconds, fps)
         pieces.append(blend(now, now.with_(support=support), shift))
         now = pieces[-1].frame(-1)
-        count = _frames(config.step_seconds, fps)
+        count = frames_in(config.step_seconds, fps)
         u = ease(count)
         foot_w = np.repeat(now.foot_w, count, axis=0)
         foot_w[:, k] += u[:, None] * move
@@ -251,10 +194,10 @@ def _rear_up(
         knee_b=sit_knee_b[None],
         rest=sit_qpos[None, kin.address.joint_qpos],
     )
-    sit = blend(placed, sitting, _frames(config.sit_seconds, fps))
+    sit = blend(placed, sitting, frames_in(config.sit_seconds, fps))
 
     # The free legs go from where they leave the floor to the clip's first pose in joint space.
-    count = _frames(config.rise_seconds, fps)
+    count = frames_in(config.rise_seconds, fps)
     rise = blend(sitting, goal, count)
     u = ease(count)
     joints = kin.address.joint_qpos

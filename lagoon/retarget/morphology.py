@@ -167,7 +167,7 @@ def _told_of_the_rest(fits: NDArray[np.bool_], name: str, fps: float) -> str:
     when = ", ".join(f"{a / fps:.1f} to {b / fps:.1f} s" for a, b in long)
     does = "is down" if name == "upright" else "is up"
     return (
-        f"; the map does not change within a clip: from {when} the person {does} and the robot stays {name}. "
+        f"; one map serves the whole clip: from {when} the person {does} and the robot stays {name}. "
         "Cut the clip there to have each part in its own map"
     )
 

@@ -37,11 +37,11 @@ from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.contacts import nearest_on, pin
 from lagoon.retarget.ik import WholeBodyIK
 from lagoon.retarget.kinematics import Kinematics
-from lagoon.retarget.lead import add_lead
 from lagoon.retarget.morphology import Morphology, Supports
 from lagoon.retarget.quality import RetargetReport
 from lagoon.retarget.retarget import at_best_speed, solve_timeline
 from lagoon.retarget.targets import Targets, ease
+from lagoon.retarget.timeline import add_lead
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
@@ -109,7 +109,7 @@ def _at_speed(
     targets, why = gait_targets(gait, kin, config)
     supports = Supports((OWN_FEET,), (0,), why)
     ik = WholeBodyIK(kin, config, fps)
-    timeline = add_lead(targets, supports, ik, config)
+    timeline = add_lead([(targets, supports)], ik, config)
     return solve_timeline(timeline, ik, supports, SMOOTHING, None, speed, config, progress)
 
 

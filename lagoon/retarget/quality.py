@@ -91,6 +91,8 @@ class RetargetReport:
     """Rate of the curves below [Hz]."""
     demands: dict[str, list[float]]
     """Over the frames, for each kind of demand, its value as a share of the level from which it makes a motion hard."""
+    ways: tuple[tuple[float, float], ...] = ()
+    """Start and end of each way down or up between parts of the clip in different maps [s]; the person has none."""
     fix: Fix | None = None
     """What was changed to make the motion trackable, if that was asked for."""
 
@@ -109,6 +111,7 @@ class RetargetReport:
         rows = [
             ("body map", self.morphology_reason),
             ("length", f"{self.duration:.2f} s ({stretches}), at {self.speed:.0%} of {self._whose} speed"),
+            *[("change of map", f"{start:.2f} to {stop:.2f} s, in the robot's own way") for start, stop in self.ways],
             ("feet follow", f"{cm(self.tracking_mean)} mean, {cm(self.tracking_max)} max"),
             ("base follows", f"{np.degrees(self.tilt_error_mean):.1f} deg mean"),
             ("foot slide", f"{cm(self.foot_slide_mean, 2)}/s mean, {cm(self.foot_slide_max)} at most in one contact"),

@@ -14,28 +14,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
+from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.robot_motion import RobotMotion
+from lagoon.motion.stance import stance_of
 from lagoon.progress import Progress, silent
 from lagoon.retarget import scaling
 from lagoon.retarget.body import Body
-from lagoon.retarget.config import RetargetConfig
+from lagoon.retarget.config import IN_TURN, RetargetConfig
 from lagoon.retarget.contacts import detect
+from lagoon.retarget.cost import cost
 from lagoon.retarget.demands import carried_by_the_body
 from lagoon.retarget.fix import Changes, find
 from lagoon.retarget.ground import keep_above, settle_on_floor, stand_exactly, touching
 from lagoon.retarget.ik import WholeBodyIK, softened
 from lagoon.retarget.kinematics import Kinematics, self_collisions
-from lagoon.retarget.lead import Timeline, add_lead
 from lagoon.retarget.morphology import Supports, choose_supports
 from lagoon.retarget.motion import motion_targets
+from lagoon.retarget.parts import SHORTEST_END, SHORTEST_PART, parts_of, told
 from lagoon.retarget.quality import RetargetReport, measure
 from lagoon.retarget.soften import soften
+from lagoon.retarget.timeline import Timeline, add_lead
 from lagoon.retarget.verdict import GRADES, NOT_TRACKABLE, TRACKABLE
 from lagoon.robot import RobotSpec
 
 Array = NDArray[np.float64]
 
+CLEARLY = 0.8
+"""A motion that changes its map must cost less than this share of one that keeps it, and less by at least CHEAPER."""
+CHEAPER = 1.0
 SLOWER = (0.8, 0.6)
 """Speeds tried in turn where a motion is not trackable at the person's own; taken if the grade gets better."""
 HELPED_BY_TIME = ("torque", "pressure", "friction", "speed")
@@ -111,27 +118,67 @@ def at_best_speed(
 def _at_speed(
     human: HumanMotion, robot: RobotSpec, config: RetargetConfig, speed: float, progress: Progress
 ) -> tuple[RobotMotion, RetargetReport]:
-    fps = 1.0 / robot.control_dt
-    kin = Kinematics(robot)
-
-    body = Body.of(human, fps, speed)
-    supports = choose_supports(body, config.morphology, config.hand_height, human.text)
-    if supports.first.on_hands:
-        body = body.turned(np.pi)  # Head down, the back faces where the robot faced on four legs.
-    contacts = detect(body, robot, supports, config)
-    scales = scaling.fit(body, robot, config, upright=supports.first.rears_up)
-    clip = motion_targets(body, contacts, scales, supports, kin, config)
-
-    ik = WholeBodyIK(kin, config, fps)
-    timeline = add_lead(clip, supports, ik, config)
-    smoothing = contacts.smoothing(config)
-    start = int(timeline.starts[timeline.names.index("motion")])
-    off_feet = np.zeros(len(timeline.targets.contact), bool)
-    off_feet[start : start + body.num_frames] = carried_by_the_body(body)
-
-    return solve_timeline(
-        timeline, ik, supports, smoothing, off_feet, speed, config, progress, hold=not contacts.planted
+    """In one map, or changing between hind feet and all fours where that is asked for or clearly better."""
+    body = Body.of(human, 1.0 / robot.control_dt, speed)
+    parts, whole = (), None
+    if config.morphology == IN_TURN or (config.morphology == "auto" and stance_of(human.text) is None):
+        parts = parts_of(body, config)
+    if config.morphology != IN_TURN:
+        supports = choose_supports(body, config.morphology, config.hand_height, human.text)
+        whole = _in_maps([(body, supports)], supports, robot, config, speed, progress)
+    elif not parts:
+        raise BadInputError(
+            "The person does not change between feet and all fours: retarget.morphology=in_turn needs at least "
+            f"{SHORTEST_PART:.1f} s of each, {SHORTEST_END:.1f} s at its ends. Leave it out, or take another map."
+        )
+    if not parts:
+        assert whole is not None
+        return whole
+    each = Supports(tuple(p.morphology for p in parts), tuple(p.start for p in parts), told(parts, body.fps))
+    cut = [(body.part(p.start, p.stop), Supports((p.morphology,), (0,), each.reason)) for p in parts]
+    changing = _in_maps(cut, each, robot, config, speed, progress)
+    if whole is None or _is_clearly_cheaper(changing[1], whole[1]):
+        return changing
+    more = (
+        f"; changed within the clip ({each.name}) it would cost {cost(changing[1]):.1f} instead of "
+        f"{cost(whole[1]):.1f}, retarget.morphology=in_turn does it all the same"
     )
+    return whole[0], replace(whole[1], morphology_reason=whole[1].morphology_reason + more)
+
+
+def _is_clearly_cheaper(changing: RetargetReport, whole: RetargetReport) -> bool:
+    no_worse = GRADES.index(changing.verdict.grade) <= GRADES.index(whole.verdict.grade)
+    return no_worse and cost(changing) < min(CLEARLY * cost(whole), cost(whole) - CHEAPER)
+
+
+def _in_maps(
+    parts: list[tuple[Body, Supports]],
+    supports: Supports,
+    robot: RobotSpec,
+    config: RetargetConfig,
+    speed: float,
+    progress: Progress,
+) -> tuple[RobotMotion, RetargetReport]:
+    """Retarget a clip that is one part, or several with the robot's own ways down and up between them."""
+    fps, kin = 1.0 / robot.control_dt, Kinematics(robot)
+    clips, smoothing, planted, off = [], 0.0, True, []
+    for body, own in parts:
+        if own.first.on_hands:
+            body = body.turned(np.pi)
+        contacts = detect(body, robot, own, config)
+        scales = scaling.fit(body, robot, config, upright=own.first.rears_up)
+        clips.append((motion_targets(body, contacts, scales, own, kin, config), own))
+        smoothing, planted = max(smoothing, contacts.smoothing(config)), planted and contacts.planted
+        off.append(carried_by_the_body(body))
+
+    if len(parts) > 1:  # Nobody tumbles here, and the ways down and up are not to be smeared.
+        smoothing = min(smoothing, config.smoothing_stepping)
+    ik = WholeBodyIK(kin, config, fps)
+    timeline = add_lead(clips, ik, config)
+    off_feet = np.zeros(timeline.targets.num_frames, bool)
+    for (start, stop), lies in zip(timeline.parts, off, strict=True):
+        off_feet[start:stop] = lies
+    return solve_timeline(timeline, ik, supports, smoothing, off_feet, speed, config, progress, hold=not planted)
 
 
 def solve_timeline(
@@ -175,7 +222,8 @@ def solve_timeline(
             segment_starts=timeline.starts,
         )
         report = measure(motion, robot, timeline.targets, supports.name, supports.reason, off_feet, speed)
-        return motion, report
+        ways = [(a / fps, b / fps) for (_, a), (b, _) in itertools.pairwise(timeline.parts)]
+        return motion, replace(report, ways=tuple(ways))
 
     def solve(again: NDArray[np.bool_] | None = None) -> tuple[RobotMotion, RetargetReport, Array]:
         solved = ik.solve(timeline.targets, timeline.first, smoothing, progress, hold, again)

@@ -48,7 +48,7 @@ def test_auto_wants_the_person_up_at_both_ends(people):
     assert supports.name == "four_legged"
     assert "not at the end" in supports.reason
     # One map for the whole clip, which is said where it does not fit.
-    assert "does not change within a clip: from 0.0 to 1.2 s the person is up and the robot stays" in supports.reason
+    assert "one map serves the whole clip: from 0.0 to 1.2 s the person is up and the robot stays" in supports.reason
 
 
 def test_a_person_who_goes_down_for_a_while_is_told_to_stay_upright(people):
