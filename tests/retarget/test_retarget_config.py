@@ -7,7 +7,9 @@ from lagoon.retarget.config import RetargetConfig
 
 
 def test_an_unknown_morphology_is_refused_with_the_known_ones():
-    with pytest.raises(BadInputError, match=r"'biped' is not known\. Known: auto, four_legged, handstand, in_turn, upright"):
+    with pytest.raises(
+        BadInputError, match=r"'biped' is not known\. Known: auto, four_legged, handstand, in_turn, upright"
+    ):
         RetargetConfig(morphology="biped")
 
 

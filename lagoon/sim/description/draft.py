@@ -14,8 +14,8 @@ import numpy as np
 
 from lagoon.errors import BadInputError
 from lagoon.paths import write_text
+from lagoon.sim.description.facts import Inertia, Joint, Source, SourceLeg
 from lagoon.sim.description.shapes import LEG, SHAPES
-from lagoon.sim.description.source import Inertia, Joint, Source, SourceLeg
 from lagoon.sim.description.stand import LegStand, leg_stand
 
 GO2 = {"mass": 15.2, "reach": 0.426, "kp": 80.0, "kd": 2.0}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lagoon.sim.description.source import SourceLeg
+from lagoon.sim.description.facts import SourceLeg
 
 BENT = 0.64
 """Height of the thigh joint above the foot, as a share of the straight leg; the Go2's stand has 0.62."""
