@@ -165,7 +165,8 @@ def _run(words: list[str]) -> int:
     if text is None and getattr(composed.config, "motion", None) is not None:
         from lagoon.cli.import_stage import caption_of
 
-        text = caption_of(composed.config.motion)
+        caption = getattr(composed.config, "caption", None)
+        text = caption_of(composed.config.motion) if caption is None else caption
     if verb.text == "files" and not arguments.files:
         raise BadInputError(f"The motion file is missing. Name it: lagoon {verb.name} walk.bvh")
     if verb.text not in ("files", "none") and not (text or "").strip():

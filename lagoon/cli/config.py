@@ -98,6 +98,8 @@ class MakeVerb(GenerateVerb):
     """Commands that run side by side with --each; 0 means as many as there are cores for."""
     motion: str | None = None
     """Motion file to import instead of generating from the words; null generates."""
+    caption: str | None = None
+    """With motion=FILE and no words: text of the motion, and name of the skill; null takes the name of the file."""
     import_: ImportConfig = field(default_factory=ImportConfig)
     """Motion file to human motion, with motion=FILE."""
     retarget: RetargetConfig = field(default_factory=RetargetConfig)

@@ -90,7 +90,7 @@ def flags_of(verb: Verb) -> tuple[str, ...]:
     if verb.text == "command":
         extra = {"generate": ["--show"], "make": ["--fix", "--profile", "--plain", "--each"]}
         mine = [*COMMON, *extra.get(verb.name, [])]
-        return tuple(flag for flag in mine if flag not in VALUES or (flag == "--motion" and verb.name == "make"))
+        return tuple(flag for flag in mine if flag not in VALUES or verb.name == "make")
     runs_a_stage = verb.text in ("skill", "skills") and verb.name not in ("play", "convert", "deploy check")
     if verb.name == "retarget":
         return ("--help", "--cfg", "--again", "--fix")

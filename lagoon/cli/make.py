@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from lagoon.cli.config import MakeVerb
@@ -25,6 +26,11 @@ def run(call: Call) -> int:
 
     config: MakeVerb = call.config
     load_robot(config.robot)
+    if config.caption is not None and (config.motion is None or call.text != config.caption):
+        raise BadInputError(
+            "caption= says in words what a motion file shows, in place of a command. Type either, or name the file: "
+            f"lagoon make --motion walk.bvh --caption {shlex.quote(config.caption)}"
+        )
     if call.more:
         return run_many(call, "make", _members(call))
     skill = Skill.new(Path(config.skills_dir), call.text, config.robot)
@@ -91,7 +97,10 @@ VERB = Verb(
         ('lagoon make "wave hello" seed=3 train.minutes=5', "another motion, training stopped after 5 minutes"),
         ('lagoon make "bow" robot=go2 skills_dir=out', "choose the robot and the folder"),
         ('lagoon make --each "wave hello" bow', "two skills, side by side as far as there are cores"),
-        ("lagoon make --motion walk.bvh", "from a motion file instead of words; see lagoon import --help"),
+        (
+            'lagoon make --motion walk.bvh --caption "a person walks"',
+            "from a motion file instead of words; see lagoon import --help",
+        ),
     ),
     main_options=(
         "robot",
@@ -99,6 +108,7 @@ VERB = Verb(
         "skills_dir",
         "generate.duration",
         "motion",
+        "caption",
         "retarget.morphology",
         "train.ppo.minutes",
         "train.ppo.total_steps",

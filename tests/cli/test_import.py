@@ -200,3 +200,17 @@ def test_a_file_that_may_not_be_read_is_told_so(walk: Path, capsys: pytest.Captu
         pytest.skip("this user may read everything")
     code, _, err = _run(capsys, "import", str(walk))
     assert code == 2 and "07_walk.bvh may not be read (Permission denied). Type: chmod u+r 07_walk.bvh" in err
+
+
+def test_make_takes_the_caption_for_its_words(capsys, walk, monkeypatch):
+    seen = []
+    monkeypatch.setattr("lagoon.cli.make.climb", lambda skill, *_: seen.append(skill) or [])
+    monkeypatch.setattr("lagoon.cli.make.run_stages", lambda *_: [])
+    monkeypatch.setattr("lagoon.cli.make.show_end", lambda *_: 0)
+    assert _run(capsys, "make", "--motion", str(walk), "--caption", "somebody walks")[0] == 0
+    assert seen[0].command == "somebody walks"
+    for words in (("a walk", "--motion", str(walk)), ("a walk",)):
+        code, _, err = _run(capsys, "make", *words, "--caption", "somebody walks")
+        assert code == 2
+        assert "caption= says in words what a motion file shows" in err
+    assert len(seen) == 1
