@@ -4,10 +4,10 @@ Usage:
     python benchmarks/text2motion/bench_gate.py [FILE ...] [--json benchmarks/text2motion/gate.json]
 
 FILE is tab-separated with a header line: a group, a label and a command. A label is a reason of refusal, or the
-verb that the command means; several are joined by "|". Without FILE, the five sets beside this script. commands.tsv
+verb that the command means; several are joined by "|". Without FILE, the six sets beside this script. commands.tsv
 is split by a hash of the command: thresholds and word lists were chosen on the calibrate half, the held-out half was
-only measured. later.tsv, last.tsv, final.tsv and fresh.tsv were each written with the gate as it then was, measured,
-and only then used to improve it; the JSON file keeps those first numbers under "first".
+only measured. later.tsv, last.tsv, final.tsv, fresh.tsv and unseen.tsv were each written with the gate as it then was,
+measured, and only then used to improve it; the JSON file keeps those first numbers under "first".
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from lagoon.text2motion.model import load_model
 from lagoon.text2motion.text_encoder import TextEncoder, default_encoder
 
 HERE = Path(__file__).resolve().parent
+SETS = ("commands", "later", "last", "final", "fresh", "unseen")
 REASONS = frozenset(get_args(Refusal))
 
 
@@ -155,7 +156,7 @@ def table(sets: dict[str, dict]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--json", type=Path, help="write the numbers here")
     parser.add_argument("--errors", nargs="*", default=[], help="print the errors of these sets")
@@ -163,7 +164,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     sets: dict[str, list[Row]] = {}
-    for path in options.files or [HERE / f"{name}.tsv" for name in ("commands", "later", "last", "final", "fresh")]:
+    for path in options.files or [HERE / f"{name}.tsv" for name in SETS]:
         for row in rows_of(path) if path.exists() else []:
             name = half(row.command) if path.name == "commands.tsv" and path.resolve().parent == HERE else path.stem
             sets.setdefault(name, []).append(row)

@@ -30,6 +30,9 @@ _OPENING = re.compile(r"(?:for|in|on|if|when|as|since|because|once|with) [^,]+,\
 _SLOW = frozenset("slow slowly gently calmly leisurely carefully softly".split())  # noqa: SIM905
 _FAST = frozenset("fast faster quick quickly rapidly briskly swiftly hurriedly hurry speedily".split())  # noqa: SIM905
 
+# "Squat down and come back up": these motions end upright by themselves.
+_UPRIGHT_AGAIN = frozenset({"squat", "bow", "play bow", "bend over"})
+
 
 @dataclass(frozen=True)
 class Step:
@@ -143,7 +146,8 @@ def _verbs_apart(part: str) -> list[str]:
     start = 0
     for match in _JOIN.finditer(part):
         left, right = part[start : match.start()], part[match.end() :]
-        if verb_of(left) and verb_of(right):
+        verb = verb_of(left)
+        if verb and verb_of(right) and not (verb in _UPRIGHT_AGAIN and verb_of(right) == "stand up"):
             pieces.append(left)
             start = match.end()
     return [piece.strip(" ,") for piece in [*pieces, part[start:]]]

@@ -29,9 +29,25 @@ DATA_SETS = ("permissive", "authored", "restricted")
 """Sets of the data folder; 'restricted' carries non-commercial and share-alike clauses."""
 
 
-def _require(ok: bool, owner: str, name: str, value: object, expected: str) -> None:
+def require_setting(ok: bool, owner: str, name: str, value: object, expected: str) -> None:
+    """Check one setting.
+
+    Raises:
+        BadSettingError: it is not ``ok``; owner, name, value and what was expected are named.
+    """
     if not ok:
         raise BadSettingError(owner, name, value, expected)
+
+
+def require_sets(sets: tuple[str, ...]) -> None:
+    """Check names of data sets.
+
+    Raises:
+        BadInputError: one is unknown; the known ones are listed.
+    """
+    for name in sets:
+        if name not in DATA_SETS:
+            raise unknown_name("Data set", name, DATA_SETS, "Set it with sets=[permissive,authored].")
 
 
 @dataclass(frozen=True)
@@ -56,9 +72,9 @@ class MdmConfig:
         Raises:
             BadInputError: a value is outside its range.
         """
-        _require(1 <= self.steps <= 1000, "MdmConfig", "steps", self.steps, "1 to 1000")
-        _require(0.0 <= self.guidance <= 10.0, "MdmConfig", "guidance", self.guidance, "0 to 10")
-        _require(self.sampler in ("ddpm", "ddim"), "MdmConfig", "sampler", self.sampler, "ddpm or ddim")
+        require_setting(1 <= self.steps <= 1000, "MdmConfig", "steps", self.steps, "1 to 1000")
+        require_setting(0.0 <= self.guidance <= 10.0, "MdmConfig", "guidance", self.guidance, "0 to 10")
+        require_setting(self.sampler in ("ddpm", "ddim"), "MdmConfig", "sampler", self.sampler, "ddpm or ddim")
 
 
 @dataclass(frozen=True)
@@ -105,18 +121,18 @@ class GenerateConfig:
             BadInputError: a value is outside its range.
         """
         owner = "GenerateConfig"
-        _require(bool(self.generator), owner, "generator", self.generator, "a name or package.module:Class")
-        _require(bool(self.model), owner, "model", self.model, "a model name or a folder")
+        require_setting(bool(self.generator), owner, "generator", self.generator, "a name or package.module:Class")
+        require_setting(bool(self.model), owner, "model", self.model, "a model name or a folder")
         ok = self.duration is None or MIN_SECONDS <= self.duration <= LONGEST
-        _require(ok, owner, "duration", self.duration, f"null or {MIN_SECONDS} to {LONGEST} seconds")
-        _require(0.0 <= self.guidance <= 10.0, owner, "guidance", self.guidance, "0 to 10")
-        _require(0.01 <= self.temperature <= 5.0, owner, "temperature", self.temperature, "0.01 to 5")
-        _require(0.0 < self.top_p <= 1.0, owner, "top_p", self.top_p, "above 0 and at most 1")
-        _require(1 <= self.candidates <= 64, owner, "candidates", self.candidates, "1 to 64")
-        _require(0 <= self.appraised <= 64, owner, "appraised", self.appraised, "0 to 64")
-        _require(self.variety >= 0.0, owner, "variety", self.variety, "0 or more")
-        _require(self.match_weight >= 0.0, owner, "match_weight", self.match_weight, "0 or more")
-        _require(-1.0 <= self.threshold <= 1.0, owner, "threshold", self.threshold, "-1 to 1")
+        require_setting(ok, owner, "duration", self.duration, f"null or {MIN_SECONDS} to {LONGEST} seconds")
+        require_setting(0.0 <= self.guidance <= 10.0, owner, "guidance", self.guidance, "0 to 10")
+        require_setting(0.01 <= self.temperature <= 5.0, owner, "temperature", self.temperature, "0.01 to 5")
+        require_setting(0.0 < self.top_p <= 1.0, owner, "top_p", self.top_p, "above 0 and at most 1")
+        require_setting(1 <= self.candidates <= 64, owner, "candidates", self.candidates, "1 to 64")
+        require_setting(0 <= self.appraised <= 64, owner, "appraised", self.appraised, "0 to 64")
+        require_setting(self.variety >= 0.0, owner, "variety", self.variety, "0 or more")
+        require_setting(self.match_weight >= 0.0, owner, "match_weight", self.match_weight, "0 or more")
+        require_setting(-1.0 <= self.threshold <= 1.0, owner, "threshold", self.threshold, "-1 to 1")
 
 
 @dataclass(frozen=True)
@@ -159,18 +175,18 @@ class ModelConfig:
             BadInputError: a size is not positive or the width does not split over the heads.
         """
         sizes = (self.groups, self.codes, self.latent, self.refiner_width, self.width, self.layers, self.heads)
-        _require(min(sizes) > 0, "ModelConfig", "sizes", sizes, "positive numbers")
+        require_setting(min(sizes) > 0, "ModelConfig", "sizes", sizes, "positive numbers")
         ok = self.width % self.heads == 0
-        _require(ok, "ModelConfig", "width", self.width, f"a multiple of heads={self.heads}")
-        _require(self.head_weight > 0, "ModelConfig", "head_weight", self.head_weight, "a positive number")
+        require_setting(ok, "ModelConfig", "width", self.width, f"a multiple of heads={self.heads}")
+        require_setting(self.head_weight > 0, "ModelConfig", "head_weight", self.head_weight, "a positive number")
         for name, total in (("part_codes", self.groups), ("part_latents", self.latent)):
             sizes = tuple(int(size) for size in getattr(self, name))
             object.__setattr__(self, name, sizes)
             ok = not sizes or (len(sizes) == len(PARTS) and min(sizes) > 0 and sum(sizes) == total)
             expected = f"nothing, or one positive number for each of {', '.join(PARTS)}, {total} in all"
-            _require(ok, "ModelConfig", name, sizes, expected)
+            require_setting(ok, "ModelConfig", name, sizes, expected)
         both = bool(self.part_codes) == bool(self.part_latents)
-        _require(
+        require_setting(
             both, "ModelConfig", "part_latents", self.part_latents, "to be given when part_codes is, and only then"
         )
 
@@ -225,77 +241,8 @@ class TrainConfig:
         object.__setattr__(self, "sets", tuple(self.sets))
         if isinstance(self.model, dict):
             object.__setattr__(self, "model", ModelConfig(**self.model))
-        for name in self.sets:
-            if name not in DATA_SETS:
-                raise unknown_name("Data set", name, DATA_SETS, "Set it with sets=[permissive,authored].")
-        _require(len(self.sets) > 0, "TrainConfig", "sets", self.sets, "at least one set")
+        require_sets(self.sets)
+        require_setting(len(self.sets) > 0, "TrainConfig", "sets", self.sets, "at least one set")
         for name in ("refiner_steps", "refiner_batch", "transformer_steps", "transformer_batch", "threads"):
-            _require(getattr(self, name) > 0, "TrainConfig", name, getattr(self, name), "a positive number")
-        _require(self.seed >= 0, "TrainConfig", "seed", self.seed, "0 or more")
-
-
-@dataclass(frozen=True)
-class MatcherConfig:
-    """Sizes of the networks that tell how well words and a motion fit; stored in the file's header."""
-
-    width: int = 128
-    """Channels of both networks."""
-    size: int = 32
-    """Length of the common vectors; small, since a few hundred motions must fill their covariance."""
-    text_width: int = 384
-    """Width of the sentence encoder's states."""
-    head_weight: float = 4.0
-    """How much more a centimetre of the head counts than one of the other joints."""
-    dropout: float = 0.1
-    """Dropout while training."""
-
-    def __post_init__(self) -> None:
-        """Validate sizes.
-
-        Raises:
-            BadInputError: a size is not positive.
-        """
-        sizes = (self.width, self.size, self.text_width, self.head_weight)
-        _require(min(sizes) > 0, "MatcherConfig", "sizes", sizes, "positive numbers")
-
-
-@dataclass(frozen=True)
-class MatcherTrainConfig:
-    """How such a pair of networks is trained."""
-
-    data: str
-    """Folder with NAME.npz and NAME.jsonl."""
-    out: str = "outputs/matching"
-    """Folder for the checkpoint and the result."""
-    sets: tuple[str, ...] = ("permissive", "authored")
-    """Data sets to use."""
-    seed: int = 0
-    """Seed of initialisation and sampling; the judge has another one than the network that chooses."""
-    steps: int = 2500
-    """Optimiser steps."""
-    batch: int = 96
-    """Motions per step."""
-    lr: float = 1.5e-3
-    """Peak learning rate."""
-    joins: int = 300
-    """Composite motions added to the training set."""
-    checkpoint_seconds: float = 60.0
-    """Time between checkpoints [s]."""
-    threads: int = 1
-    """Threads torch may use."""
-    model: MatcherConfig = field(default_factory=MatcherConfig)
-    """Sizes of the networks."""
-
-    def __post_init__(self) -> None:
-        """Validate.
-
-        Raises:
-            BadInputError: an unknown data set, or a count that is not positive.
-        """
-        object.__setattr__(self, "sets", tuple(self.sets))
-        for name in self.sets:
-            if name not in DATA_SETS:
-                raise unknown_name("Data set", name, DATA_SETS, "Set it with sets=[permissive,authored].")
-        for name in ("steps", "batch", "threads"):
-            _require(getattr(self, name) > 0, "MatcherTrainConfig", name, getattr(self, name), "a positive number")
-        _require(self.seed >= 0, "MatcherTrainConfig", "seed", self.seed, "0 or more")
+            require_setting(getattr(self, name) > 0, "TrainConfig", name, getattr(self, name), "a positive number")
+        require_setting(self.seed >= 0, "TrainConfig", "seed", self.seed, "0 or more")

@@ -103,7 +103,12 @@ def read(
     if reason is None:
         asked = zip(parts, each, strict=True) if parts else [(words, encoding)]
         for part, encoded in asked:
-            because = because or _unknown(part, bank.nearest(encoded.sentence, 1)[0].similarity, bank, threshold)
+            similarity = bank.nearest(encoded.sentence, 1)[0].similarity
+            head = _SIMILE.sub("", part).strip(" ,")
+            # "look as if": how somebody seems.
+            if similarity < threshold and head != part and composite.verb_of(head) not in (None, "look around"):
+                similarity = bank.nearest(encoder.encode([head])[0].sentence, 1)[0].similarity
+            because = because or _unknown(part, similarity, bank, threshold)
         reason = "out_of_scope" if because else None
         language = languages.by_dictionary(command) if because else ""
         if language:

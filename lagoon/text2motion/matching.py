@@ -23,11 +23,11 @@ from torch.nn.functional import gelu, normalize, silu
 from lagoon.errors import BadInputError, CorruptFileError, require
 from lagoon.paths import data_dir, write_bytes
 from lagoon.text2motion import features
-from lagoon.text2motion.config import JUDGE, MatcherConfig
+from lagoon.text2motion.config import JUDGE
+from lagoon.text2motion.matching_config import MatcherConfig
 from lagoon.text2motion.text_encoder import Encoding
-from lagoon.text2motion.texts import text_batch
+from lagoon.text2motion.texts import TextBatch, text_batch
 from lagoon.text2motion.tokenizer import Residual, feature_scale
-from lagoon.text2motion.transformer import TextBatch
 
 FILE = "matcher.safetensors"
 """Name of the file in a model's folder."""

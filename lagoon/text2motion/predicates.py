@@ -9,39 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.signal import find_peaks
 
-from lagoon.motion.skeleton import JOINT_NAMES
 from lagoon.text2motion import features
+from lagoon.text2motion.kinematics import INDEX, Array, ahead, feet_stay, joint, pitch, swings, travel
 
-Array = NDArray[np.float64]
 Predicate = Callable[[Array], bool]
-_INDEX = {name: i for i, name in enumerate(JOINT_NAMES)}
-
-
-def joint(pos: Array, name: str) -> Array:
-    """(T, 3) path of a joint."""
-    return pos[:, _INDEX[name]]
-
-
-def swings(signal: Array, size: float) -> int:
-    """Number of turning points of a signal that stand out by ``size``, ups and downs together, the ends not counted."""
-    return sum(len(find_peaks(sign * signal, prominence=size)[0]) for sign in (1.0, -1.0))
-
-
-def feet_stay(pos: Array, most: float = 0.15) -> bool:
-    """Whether neither ankle moves farther than ``most`` [m] from where it is in the middle of its path."""
-    feet = pos[:, [_INDEX["left_ankle"], _INDEX["right_ankle"]]]
-    return float(np.linalg.norm(feet - np.median(feet, axis=0), axis=-1).max()) < most
-
-
-def pitch(pos: Array) -> Array:
-    """(T,) angle [rad] of the trunk from the vertical, positive toward where the person faces."""
-    trunk = joint(pos, "neck") - joint(pos, "pelvis")
-    yaw = features.heading(pos)
-    ahead = trunk[:, 0] * np.cos(yaw) + trunk[:, 1] * np.sin(yaw)
-    return np.arctan2(ahead, trunk[:, 2])
 
 
 def wave(pos: Array) -> bool:
@@ -133,23 +106,18 @@ def punch(pos: Array) -> bool:
 
 def cartwheel(pos: Array) -> bool:
     """The feet go above the head while a hand is near the floor."""
-    feet = pos[:, [_INDEX["left_ankle"], _INDEX["right_ankle"]], 2].min(axis=1)
-    hands = pos[:, [_INDEX["left_wrist"], _INDEX["right_wrist"]], 2].min(axis=1)
+    feet = pos[:, [INDEX["left_ankle"], INDEX["right_ankle"]], 2].min(axis=1)
+    hands = pos[:, [INDEX["left_wrist"], INDEX["right_wrist"]], 2].min(axis=1)
     over = feet > joint(pos, "head")[:, 2]
     return bool((over & (hands < 0.35)).any())
 
 
 def upside_down(pos: Array) -> bool:
     """The pelvis is above the neck for a moment, and a foot above the pelvis."""
-    feet = pos[:, [_INDEX["left_ankle"], _INDEX["right_ankle"]], 2].max(axis=1)
+    feet = pos[:, [INDEX["left_ankle"], INDEX["right_ankle"]], 2].max(axis=1)
     return bool(
         ((joint(pos, "pelvis")[:, 2] > joint(pos, "neck")[:, 2] + 0.1) & (feet > joint(pos, "pelvis")[:, 2])).any()
     )
-
-
-def travel(pos: Array) -> Array:
-    """(2,) way of the pelvis from first to last frame [m], +X ahead and +Y left of where the person faced."""
-    return pos[-1, 0, :2] - pos[0, 0, :2]
 
 
 def walk(pos: Array) -> bool:
@@ -158,12 +126,6 @@ def walk(pos: Array) -> bool:
     speed = length / ((len(pos) - 1) / 20)
     turns = swings((joint(pos, "left_ankle") - joint(pos, "right_ankle"))[:, 2], 0.04)
     return bool(0.3 < speed < 2.5 and turns >= 2 and ahead(pos) > 0.3)
-
-
-def ahead(pos: Array) -> float:
-    """How far the pelvis goes in the direction it faces at each moment, summed [m]."""
-    yaw, step = features.heading(pos)[1:], np.diff(pos[:, 0, :2], axis=0)
-    return float((step[:, 0] * np.cos(yaw) + step[:, 1] * np.sin(yaw)).sum())
 
 
 def walk_back(pos: Array) -> bool:
@@ -255,7 +217,7 @@ def moves(pos: Array) -> bool:
 
 def crawl(pos: Array) -> bool:
     """On all fours: the pelvis below 0.7 m, the trunk level, the hands near the floor, going ahead."""
-    hands = pos[:, [_INDEX["left_wrist"], _INDEX["right_wrist"]], 2].min(axis=1)
+    hands = pos[:, [INDEX["left_wrist"], INDEX["right_wrist"]], 2].min(axis=1)
     return bool(np.median(joint(pos, "pelvis")[:, 2]) < 0.7 and np.median(hands) < 0.25)
 
 

@@ -2,7 +2,8 @@
 
 What enters: a command in plain words. What leaves: a reason and what in the words it is, or nothing. The rules
 are data (lexicon/refusals.yaml); this file only says how a rule is read: per clause, with the object that
-follows a verb, and never past "like" or "as if", since "kick like a mule" kicks nobody.
+follows a verb, and never past "like" or "as if", since "kick like a mule" kicks nobody; but where to somebody goes
+counts past a likeness, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ _BREAK = re.compile(
     r"\band\b(?! (?:the|a|an|my|your|his|her|their|that|this|him|them|me|us)\b)"
 )
 _SIMILE = re.compile(r"\b(?:like|as if|as though)\b(?! to\b).*")
+# "Fall like a leaf off the roof": whoever falls so, falls off the roof.
+_LIKENESS = re.compile(
+    r"\blike (?:[\w'-]+ ){1,4}?"
+    r"(?=(?:off|from|out|over|down|on|onto|along|through|into|across|under|against|front|towards?)\b)"
+)
 # Where the object of a verb ends: what follows is with whom, for whom, beside whom.
 _PAST = frozenset("with for to beside near behind around by from like until away toward towards next".split())  # noqa: SIM905
 _ARTICLE = frozenset("a an the my your his her their our that this some it".split())  # noqa: SIM905
@@ -45,6 +51,12 @@ def judge(words: str) -> Judgement | None:
         found = _harm(clause) or _target(clause) or _weapon(clause) or _wreck(clause) or _hazard(clause)
         if found:
             return Judgement("unsafe", found)
+    bare = _LIKENESS.sub("", lowered.replace("in front of", "front"))
+    if bare != lowered:
+        for clause in _clauses(bare):
+            found = _hazard(clause)
+            if found:
+                return Judgement("unsafe", found)
     found = _impossible(plain)
     if found:
         return Judgement("impossible", found)

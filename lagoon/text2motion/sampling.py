@@ -16,8 +16,7 @@ from lagoon.text2motion.config import FPS, FRAMES_PER_STEP, GenerateConfig
 from lagoon.text2motion.grounding import Grounded, ground
 from lagoon.text2motion.model import Model
 from lagoon.text2motion.text_encoder import Encoding
-from lagoon.text2motion.texts import text_batch
-from lagoon.text2motion.transformer import TextBatch
+from lagoon.text2motion.texts import TextBatch, text_batch
 
 TEMPERATURE_SPREAD = 0.15
 """Candidates are drawn at temperatures from this share below the one set to this share above it: calm motions

@@ -24,9 +24,9 @@ from lagoon.errors import BadInputError, LagoonError
 from lagoon.paths import write_text
 from lagoon.progress import Progress, silent
 from lagoon.text2motion import augment, corpus, dataset, features, scores
-from lagoon.text2motion.config import MatcherConfig, MatcherTrainConfig
 from lagoon.text2motion.corpus import Example
 from lagoon.text2motion.matching import FILE, Matcher, motion_batch, save_matcher
+from lagoon.text2motion.matching_config import MatcherConfig, MatcherTrainConfig
 from lagoon.text2motion.model_card import matcher_card
 from lagoon.text2motion.optimise import Schedule, Training
 from lagoon.text2motion.text_encoder import Encoding

@@ -20,10 +20,10 @@ from lagoon.text2motion.config import TrainConfig
 from lagoon.text2motion.corpus import Example
 from lagoon.text2motion.optimise import Schedule, Training
 from lagoon.text2motion.text_encoder import Encoding
-from lagoon.text2motion.texts import text_batch
+from lagoon.text2motion.texts import TextBatch, text_batch
 from lagoon.text2motion.tokenizer import MotionTokenizer
 from lagoon.text2motion.train_tokenizer import padded
-from lagoon.text2motion.transformer import MotionTransformer, TextBatch
+from lagoon.text2motion.transformer import MotionTransformer
 
 POOL = 4
 """Batches drawn together and sorted by length, so that little of a batch is padding."""

@@ -3,121 +3,18 @@
 What enters: word states and a length. What leaves: codes (L, G), drawn or scored. A step's G codes are
 drawn one after the other by a small head, so the probability of a motion is exact (log_prob).
 
-Source: attention blocks after Vaswani et al. 2017 (pre-norm); depth-wise head after RQ-Transformer
-(Lee et al. 2022); guidance after Ho and Salimans 2022, eq. 6, on logits.
+Source: depth-wise head after RQ-Transformer (Lee et al. 2022); guidance after Ho and Salimans 2022, eq. 6, on logits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy
 
+from lagoon.text2motion.attention import Block
 from lagoon.text2motion.config import ModelConfig
-
-
-@dataclass(frozen=True)
-class TextBatch:
-    """Encoded texts of a batch; all zero where a text was dropped."""
-
-    states: Tensor
-    """(N, W, 384) word states, zero-padded."""
-    mask: Tensor
-    """(N, W) True where there is a word."""
-    sentence: Tensor
-    """(N, 384) sentence vectors."""
-
-    def without_text(self) -> TextBatch:
-        """The same batch with every text dropped."""
-        return TextBatch(torch.zeros_like(self.states), torch.zeros_like(self.mask), torch.zeros_like(self.sentence))
-
-    def some(self, rows: Tensor) -> TextBatch:
-        """Some texts of the batch, by their rows."""
-        return TextBatch(self.states[rows], self.mask[rows], self.sentence[rows])
-
-    def joined(self, other: TextBatch) -> TextBatch:
-        """Both batches, one after the other; their widths must agree."""
-        cat = torch.cat
-        return TextBatch(
-            cat([self.states, other.states]), cat([self.mask, other.mask]), cat([self.sentence, other.sentence])
-        )
-
-
-class _Attention(nn.Module):
-    """Multi-head attention; keys and values may be given or made from ``source``."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.query, self.key_value = nn.Linear(width, width), nn.Linear(width, 2 * width)
-        self.out = nn.Linear(width, width)
-
-    def keys(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        key, value = self.key_value(source).chunk(2, dim=-1)
-        return self._split(key), self._split(value)
-
-    def forward(
-        self, x: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, causal: bool = False
-    ) -> Tensor:
-        mixed = scaled_dot_product_attention(self._split(self.query(x)), key, value, attn_mask=mask, is_causal=causal)
-        return self.out(mixed.transpose(1, 2).flatten(2))
-
-    def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-
-
-class _Block(nn.Module):
-    """Self attention over past steps, cross attention over words, feed-forward; pre-norm residuals."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        width = config.width
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
-        self.own, self.words = _Attention(width, config.heads), _Attention(width, config.heads)
-        self.feed = nn.Sequential(nn.Linear(width, config.feedforward), nn.GELU(), nn.Linear(config.feedforward, width))
-        self.dropout = config.dropout
-
-    def drop(self, x: Tensor) -> Tensor:
-        """Dropout of whole channels of a sequence: as good here as of single values, and cheap to draw."""
-        if not self.training or self.dropout == 0.0:
-            return x
-        keep = torch.rand(len(x), 1, x.shape[-1]) >= self.dropout
-        return x * (keep / (1.0 - self.dropout))
-
-    def forward(self, x: Tensor, words: tuple[Tensor, Tensor], mask: Tensor) -> Tensor:
-        normed = self.norms[0](x)
-        return self.after(x, normed, self.own.keys(normed), None, words, mask)
-
-    def after(
-        self,
-        x: Tensor,
-        normed: Tensor,
-        past: tuple[Tensor, Tensor],
-        seen: Tensor | None,
-        words: tuple[Tensor, Tensor],
-        mask: Tensor,
-    ) -> Tensor:
-        """What the block makes of x (N, L, width) with its norm, keys and values of what it may see, and the words.
-
-        ``seen`` (N, 1, L, S) is True where a step sees a past one; None stands for each and all before it.
-        """
-        x = x + self.drop(self.own(normed, *past, mask=seen, causal=seen is None))
-        x = x + self.drop(self.words(self.norms[1](x), *words, mask=mask))
-        return x + self.drop(self.feed(self.norms[2](x)))
-
-    def step(
-        self, x: Tensor, past: tuple[Tensor, Tensor] | None, words: tuple[Tensor, Tensor], mask: Tensor
-    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """One step (N, 1, width) after the past; returns the new past too."""
-        normed = self.norms[0](x)
-        key, value = self.own.keys(normed)
-        if past is not None:
-            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
-        x = x + self.own(normed, key, value)
-        x = x + self.words(self.norms[1](x), *words, mask=mask)
-        return x + self.feed(self.norms[2](x)), (key, value)
+from lagoon.text2motion.texts import TextBatch
 
 
 class MotionTransformer(nn.Module):
@@ -138,7 +35,7 @@ class MotionTransformer(nn.Module):
         self.word = nn.Sequential(nn.Linear(config.text_width, width), nn.LayerNorm(width))
         self.nothing = nn.Parameter(torch.zeros(width))
         self.sentence = nn.Linear(config.text_width, width)
-        self.blocks = nn.ModuleList(_Block(config) for _ in range(config.layers))
+        self.blocks = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(width)
         self.depth_code = nn.Linear(config.latent, width)
         self.depth = nn.Sequential(

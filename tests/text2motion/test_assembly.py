@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lagoon.motion.skeleton import PARENTS
-from lagoon.text2motion import features, joining, predicates, selection
+from lagoon.text2motion import features, joining, kinematics, predicates, selection
 from lagoon.text2motion.config import GenerateConfig
 from lagoon.text2motion.generate import generate
 from lagoon.text2motion.model import load_model
@@ -32,18 +32,18 @@ def test_one_step_after_another():
     motion = generate("wave twice, then bow", GenerateConfig(candidates=4), 1, keep=lambda w, _: kept.append(w))
     pos = checked(motion.joint_pos_w)
     assert kept == ["wave twice", "bow"] and motion.source["plan"] == "wave twice > bow"
-    bend = predicates.pitch(pos)
+    bend = kinematics.pitch(pos)
     assert bend.max() > 0.5 and np.argmax(bend) > len(pos) / 2
-    raised = predicates.joint(pos, "right_wrist")[:, 2] > predicates.joint(pos, "right_shoulder")[:, 2]
-    other = predicates.joint(pos, "left_wrist")[:, 2] > predicates.joint(pos, "left_shoulder")[:, 2]
+    raised = kinematics.joint(pos, "right_wrist")[:, 2] > kinematics.joint(pos, "right_shoulder")[:, 2]
+    other = kinematics.joint(pos, "left_wrist")[:, 2] > kinematics.joint(pos, "left_shoulder")[:, 2]
     assert (raised | other)[: len(pos) // 2].any()
 
 
 def test_arms_over_legs():
     pos = checked(generate("walk forward while waving", GenerateConfig(candidates=4), 2).joint_pos_w)
-    assert predicates.ahead(pos) > 0.4
+    assert kinematics.ahead(pos) > 0.4
     up = [
-        (predicates.joint(pos, f"{s}_wrist")[:, 2] > predicates.joint(pos, f"{s}_shoulder")[:, 2]).sum()
+        (kinematics.joint(pos, f"{s}_wrist")[:, 2] > kinematics.joint(pos, f"{s}_shoulder")[:, 2]).sum()
         for s in ("left", "right")
     ]
     assert max(up) >= 10
@@ -72,7 +72,7 @@ def test_repetitions_are_counted(command, cycle):
 
 def test_a_bow_is_repeated_as_a_whole():
     pos = checked(generate("bow twice", FEW, 1).joint_pos_w)
-    assert predicates.swings(predicates.pitch(pos), 0.4) >= 3 and predicates.feet_stay(pos)
+    assert kinematics.swings(kinematics.pitch(pos), 0.4) >= 3 and kinematics.feet_stay(pos)
 
 
 @pytest.mark.parametrize("command", ["walk forward", "wave"])
@@ -100,7 +100,7 @@ def test_the_other_arm_is_the_mirror_image():
     for side in ("left", "right"):
         pos = generate(f"wave your {side} hand", FEW, 1).joint_pos_w
         way = {
-            s: np.linalg.norm(np.diff(predicates.joint(pos, f"{s}_wrist"), axis=0), axis=-1).sum()
+            s: np.linalg.norm(np.diff(kinematics.joint(pos, f"{s}_wrist"), axis=0), axis=-1).sum()
             for s in ("left", "right")
         }
         sides[side] = max(way, key=lambda s: way[s])

@@ -10,7 +10,7 @@ import yaml
 
 from lagoon.errors import BadInputError
 from lagoon.paths import data_dir
-from lagoon.text2motion import config
+from lagoon.text2motion import config, matching_config
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ def test_yaml_holds_exactly_the_fields():
         config.GenerateConfig,
         config.ModelConfig,
         config.TrainConfig,
-        config.MatcherConfig,
-        config.MatcherTrainConfig,
+        matching_config.MatcherConfig,
+        matching_config.MatcherTrainConfig,
     ],
 )
 def test_every_field_has_a_docstring(kind):

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lagoon.text2motion import augment, corpus, dataset, features, predicates
+from lagoon.text2motion import augment, corpus, dataset, features, kinematics
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_walking_backwards_is_walking_played_backwards(data_folder):
     found = corpus.reversed_clips(clips, corpus.phrases())
     assert {clip.verb for clip in found} == {"walk backwards"}
     for clip in found:
-        assert predicates.ahead(clip.joint_pos_w) < -0.5
+        assert kinematics.ahead(clip.joint_pos_w) < -0.5
         assert abs(features.heading(clip.joint_pos_w)[0]) < 1e-6
     examples = [e for e in corpus.build(clips, 0, np.random.default_rng(0)) if e.verb == "walk backwards"]
     assert any("back up" in e.texts for e in examples)
@@ -84,9 +84,9 @@ def test_laid_over_examples_do_both(examples):
     assert found and {e.verb for e in found} <= {"walk + wave", "walk backwards + wave"}
     for example in found:
         assert all("walk" in text and "wav" in text for text in example.texts)
-        assert abs(predicates.ahead(example.joint_pos_w)) > 0.5
-        wrist, shoulder = (predicates.joint(example.joint_pos_w, f"right_{n}")[:, 2] for n in ("wrist", "shoulder"))
-        other = predicates.joint(example.joint_pos_w, "left_wrist")[:, 2] > shoulder
+        assert abs(kinematics.ahead(example.joint_pos_w)) > 0.5
+        wrist, shoulder = (kinematics.joint(example.joint_pos_w, f"right_{n}")[:, 2] for n in ("wrist", "shoulder"))
+        other = kinematics.joint(example.joint_pos_w, "left_wrist")[:, 2] > shoulder
         assert (wrist > shoulder).any() or other.any()
 
 

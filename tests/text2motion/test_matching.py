@@ -8,7 +8,7 @@ import torch
 
 from lagoon.errors import BadInputError, CorruptFileError
 from lagoon.text2motion import features, matching, train_matching
-from lagoon.text2motion.config import MatcherConfig, MatcherTrainConfig
+from lagoon.text2motion.matching_config import MatcherConfig, MatcherTrainConfig
 from lagoon.text2motion.text_encoder import Encoding
 
 SMALL = MatcherConfig(width=16, size=8)

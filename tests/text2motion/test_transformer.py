@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from lagoon.text2motion import transformer
 from lagoon.text2motion.config import ModelConfig
-from lagoon.text2motion.transformer import MotionTransformer, TextBatch, draw
+from lagoon.text2motion.texts import TextBatch
+from lagoon.text2motion.transformer import MotionTransformer, draw
 
 SIZES = ModelConfig(
     groups=2, codes=7, latent=4, width=16, heads=2, layers=2, feedforward=32, max_steps=10, text_width=12, dropout=0.0
@@ -106,3 +108,21 @@ def test_a_prefix_is_kept_and_what_follows_is_as_likely_as_the_whole_says(model)
     assert (codes[:, :4] == prefix).all() and codes.shape == (3, 9, 2)
     logits = model(codes, torch.full((3,), 9), text)
     assert (logits.argmax(-1)[:, 4:] == codes[:, 4:]).all()
+
+
+def test_log_prob_is_what_the_sampler_drew_with(model, monkeypatch):
+    told = []
+
+    def remember(logits, top_p, generator):
+        code = draw(logits, top_p, generator)
+        told.append(torch.log_softmax(logits.double(), -1).gather(-1, code[:, None])[:, 0])
+        return code
+
+    monkeypatch.setattr(transformer, "draw", remember)
+    codes = model.sample(8, words(3), torch.Generator().manual_seed(5))
+    assert len(told) == 8 * SIZES.groups
+    drawn = torch.stack(told).sum(0)
+    assert torch.allclose(model.log_prob(codes, torch.full((3,), 8), words(3)).double(), drawn, atol=1e-4)
+    changed = codes.clone()
+    changed[:, 5, 1] = (changed[:, 5, 1] + 1) % SIZES.codes
+    assert not torch.allclose(model.log_prob(changed, torch.full((3,), 8), words(3)).double(), drawn, atol=1e-2)
