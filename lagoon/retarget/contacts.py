@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import median_filter
+from scipy.ndimage import gaussian_filter1d, median_filter
 
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
@@ -29,6 +29,10 @@ PIVOT = 0.08
 """A robot's foot that would move less than this within one contact turns on its place [m]."""
 SHUFFLE = 0.08
 """Feet that stay within this distance [m] of their mean place are planted."""
+FALLING = 3.5
+"""A body without contact falls: one whose hips sink or slow their rise by less than this is carried [m/s^2]."""
+TIPTOE = 0.1
+"""By a foot no higher than this [m]."""
 TURNED_AWAY = 0.7
 """Feet that both turn farther than this [rad] are not planted, however near they stay: the person turns on the spot."""
 
@@ -78,6 +82,7 @@ def detect(body: Body, robot: RobotSpec, supports: Supports, config: RetargetCon
         touch[:, k] = median_filter(touch[:, k] & (speed < config.swing_speed), size=5, mode="nearest")
         slow[:, k] = touch[:, k] & median_filter(speed < config.pin_speed, size=5, mode="nearest")
     hind = [k for k, leg in enumerate(robot.legs) if not leg.is_front]
+    _carry(body, touch, heights, hind)
     front = [k for k, leg in enumerate(robot.legs) if leg.is_front]
     carrying, others, end = (front, hind, "wrist") if supports.on_hands(frames).all() else (hind, front, "ankle")
     planted = bool(touch[:, carrying].mean() > 0.98) and all(_stays(body, f"{side}_{end}") for side in SIDES)
@@ -112,6 +117,17 @@ def nearest_on(mask: Mask) -> NDArray[np.int64]:
     before = np.maximum(after - 1, 0)
     closer = np.where(np.abs(on[before] - frames) <= np.abs(on[after] - frames), before, after)
     return on[closer]
+
+
+def _carry(body: Body, touch: Mask, heights: Array, feet: list[int]) -> None:
+    """Let a foot carry where nothing touches and the person does not fall: on tiptoe, on a step, or drawn too high."""
+    path = gaussian_filter1d(body.middle("hip")[:, 2], 2.0, mode="nearest")
+    rise = np.gradient(np.gradient(path)) * body.fps**2
+    for start, stop in stretches(~touch.any(axis=1)):
+        highest = heights[start:stop, feet].max(axis=0)
+        lowest = int(highest.argmin())
+        if np.median(rise[start:stop]) > -FALLING and highest[lowest] < TIPTOE:
+            touch[start:stop, feet[lowest]] = True
 
 
 def pin(path: Array, touch: Mask, slow: Mask | None = None) -> Array:

@@ -20,7 +20,7 @@ from lagoon.text2motion.generator import Request
 from lagoon.text2motion.grounding import ground, lift
 from lagoon.text2motion.model import Model
 from lagoon.text2motion.sampling import sample
-from lagoon.text2motion.selection import Asked, Candidate
+from lagoon.text2motion.selection import Asked, Candidate, suits
 from lagoon.text2motion.text_encoder import Encoding, default_encoder
 
 Array = NDArray[np.float64]
@@ -34,6 +34,8 @@ SAME = 0.8
 """Similarity from which a step means the verb of its nearest known text, whose repetitions can then be counted."""
 ALIKE = 0.7
 """Similarity from which two steps near the same verb are taken for two ways to say it."""
+BRIEF, SHORTEST = 0.5, 2.0
+"""Share of the usual length, but no less than so many seconds, that is tried where the robot can do none of that."""
 BUSIER = 1.5
 """How many times farther one wrist goes than the other where a motion is done with one arm."""
 
@@ -193,11 +195,24 @@ class Assembler:
         if self.made:
             seed = int(np.random.default_rng((self.request.seed, self.made)).integers(2**31))
         self.made += 1
-        takes, gain = sample(self.model, asked.encoding, min(seconds, LONGEST), self.config, seed)
-        scored = selection.score(takes, gain, asked, self.model.matcher, self.config.match_weight)
-        ordered = selection.choose(scored, self.request.appraise, self.config.appraised, self.config.variety, seed)
+        ordered = self._sampled(words, asked, seconds, seed)
+        brief = max(SHORTEST, BRIEF * seconds)
+        if self.config.duration is None and asked.count is None and brief < seconds and suits(ordered[0]) is False:
+            # A robot that cannot hold a whole kick or walk may hold a shorter one.
+            shorter = self._sampled(words, asked, brief, seed)
+            shorter = [replace(c, number=c.number + len(ordered)) for c in shorter]
+            ordered = sorted([*ordered, *shorter], key=lambda c: ("robot" not in c.costs, c.cost, c.number))
         self.request.keep(words, ordered)
         return ordered[0]
+
+    def _sampled(self, words: str, asked: Asked, seconds: float, seed: int) -> list[Candidate]:
+        """Candidates of one length, best first."""
+        config = self.config
+        takes, gain = sample(self.model, asked.encoding, min(seconds, LONGEST), config, seed)
+        scored = selection.score(takes, gain, asked, self.model.matcher, config.match_weight)
+        return selection.choose(
+            scored, self.request.appraise, config.appraised, config.variety, seed, config.appraised_at_most
+        )
 
     def _encode(self, words: str) -> Encoding:
         """The words as vectors; a step is asked about several times and encoded once."""

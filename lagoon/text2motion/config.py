@@ -100,6 +100,8 @@ class GenerateConfig:
     """Motions sampled for each step of a command; the best one is returned, and all their scores are kept."""
     appraised: int = 3
     """How many of them, the best by words and plausibility, are also tried on the robot; 0 leaves the robot out."""
+    appraised_at_most: int = 12
+    """How many of them are tried while none of those tried suits the robot: kicks and walks differ, waves do not."""
     variety: float = 1.5
     """How much worse than the best a motion may score to be taken for the sake of variety where the robot is not asked,
     in units of which one is just acceptable; 0 always takes the best. Where the robot is asked, it decides."""
@@ -129,7 +131,8 @@ class GenerateConfig:
         require_setting(0.01 <= self.temperature <= 5.0, owner, "temperature", self.temperature, "0.01 to 5")
         require_setting(0.0 < self.top_p <= 1.0, owner, "top_p", self.top_p, "above 0 and at most 1")
         require_setting(1 <= self.candidates <= 64, owner, "candidates", self.candidates, "1 to 64")
-        require_setting(0 <= self.appraised <= 64, owner, "appraised", self.appraised, "0 to 64")
+        for name in ("appraised", "appraised_at_most"):
+            require_setting(0 <= getattr(self, name) <= 64, owner, name, getattr(self, name), "0 to 64")
         require_setting(self.variety >= 0.0, owner, "variety", self.variety, "0 or more")
         require_setting(self.match_weight >= 0.0, owner, "match_weight", self.match_weight, "0 or more")
         require_setting(-1.0 <= self.threshold <= 1.0, owner, "threshold", self.threshold, "-1 to 1")

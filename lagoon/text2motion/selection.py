@@ -34,6 +34,9 @@ NEAR_REST = 0.25
 """Distance of the farthest joint from the relaxed stand [m] within which most candidates of a gesture begin and end."""
 COUNT_COST = 3.0
 """Cost of each repetition too many or too few."""
+DOABLE = 16.0
+"""A motion that costs the robot more than this is tried last: marches that were learned cost 14, kicks that were not 20
+and more."""
 ROBOT_COST = 1.5
 """Weight of what the caller's function says, of which log(1 + cost) counts: far beyond what is acceptable, twice as
 bad is not twice as much worse."""
@@ -160,11 +163,13 @@ def choose(
     appraised: int,
     variety: float = 0.0,
     seed: int = 0,
+    at_most: int = 0,
 ) -> list[Candidate]:
     """Order candidates: the chosen one, then the others, best first.
 
-    The function that knows the robot is slow, so it is asked about the few that are best without it; their number
-    is fixed, so that the same seed gives the same motion on a slow machine. Its answer decides. Where the robot is
+    The function that knows the robot is slow, so it is asked about the few that are best without it, and about as many
+    more while it finds none that the robot can do well; their number does not depend on time, so that the same seed
+    gives the same motion on a slow machine. Its answer decides. Where the robot is
     not asked, several motions are about as good; the best of them is much the same for every seed, so that each
     seed then takes the one that is farthest in a direction of its own.
 
@@ -174,15 +179,29 @@ def choose(
         appraised: how many it is asked about.
         variety: cost above the least up to which a motion may be taken where the robot is not asked.
         seed: seed of that direction.
+        at_most: how many it is asked about where none does; ``appraised`` if that is more.
     """
     order = sorted(candidates, key=lambda c: (c.cost, c.number))
     if appraise is None or appraised < 1:
         return _varied(order, variety, seed)
-    asked = [
-        replace(c, costs={**c.costs, "robot": ROBOT_COST * float(np.log1p(max(0.0, appraise(c.joint_pos_w))))})
-        for c in order[:appraised]
-    ]
-    return sorted(asked, key=lambda c: (c.cost, c.number)) + order[appraised:]
+    asked: list[Candidate] = []
+    least = np.inf
+    while len(asked) < len(order) and (not asked or (least > DOABLE and len(asked) < at_most)):
+        for candidate in order[len(asked) : len(asked) + appraised]:
+            price = appraise(candidate.joint_pos_w)
+            least = min(least, price)
+            asked.append(replace(candidate, costs={**candidate.costs, "robot": _robot_cost(price)}))
+    return sorted(asked, key=lambda c: (c.cost, c.number)) + order[len(asked) :]
+
+
+def suits(candidate: Candidate) -> bool | None:
+    """Whether the robot can do a motion well; None where it was not asked."""
+    price = candidate.costs.get("robot")
+    return None if price is None else price <= _robot_cost(DOABLE)
+
+
+def _robot_cost(price: float) -> float:
+    return ROBOT_COST * float(np.log1p(max(0.0, price)))
 
 
 def _varied(order: list[Candidate], variety: float, seed: int) -> list[Candidate]:

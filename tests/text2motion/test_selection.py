@@ -47,6 +47,22 @@ def test_the_robot_is_asked_about_the_best_few_only_and_can_turn_the_order():
     assert ordered[0].cost == pytest.approx(1.0 + 1.5 * np.log(1.5))
 
 
+def test_more_are_tried_while_none_suits_the_robot():
+    rows = [Candidate(i, np.full((5, 22, 3), float(i)), True, {"plausibility": float(i)}) for i in range(9)]
+    seen: list[int] = []
+
+    def appraise(pos: np.ndarray) -> float:
+        seen.append(int(pos[0, 0, 0]))
+        return selection.DOABLE + 10.0 if pos[0, 0, 0] < 4 else 0.0
+
+    ordered = selection.choose(rows, appraise, 2, at_most=7)
+    assert seen == [0, 1, 2, 3, 4, 5] and ordered[0].number == 4 and len(ordered) == 9
+    assert [selection.suits(c) for c in ordered] == [True, True, *[False] * 4, None, None, None]
+    seen.clear()
+    hopeless = selection.choose(rows, lambda pos: seen.append(0) or 100.0, 2, at_most=5)
+    assert len(seen) == 6 and selection.suits(hopeless[0]) is False and hopeless[0].number == 0
+
+
 def test_a_row_is_plain_data_and_its_terms_add_up(people):
     import json
 
