@@ -18,8 +18,8 @@ from lagoon.retarget.retarget import retarget
 from lagoon.robot import RobotSpec
 
 ONE_FOOT = 0.5
-"""Time on one hind foot alone [s] that costs nothing; so much more than that is just acceptable. A foot that is a point
-hardly balances a robot that stands: of four kicks with 0.5, 0.8, 1.6 and 1.6 s the first two were held, in 3 M steps."""
+"""Time on one hind foot alone [s] that costs nothing; so much more than that is just acceptable. A point foot hardly
+balances a robot: of three kicks with 0.5, 0.8 and 1.6 s the first two were held after 3 M steps."""
 
 
 def appraise(human: HumanMotion, robot: RobotSpec, config: RetargetConfig | None = None) -> float:
@@ -39,5 +39,5 @@ def appraise(human: HumanMotion, robot: RobotSpec, config: RetargetConfig | None
 def one_footed(motion: RobotMotion, robot: RobotSpec) -> float:
     """Longest time for which a hind foot alone is on the floor [s]."""
     hind = np.array([not leg.is_front for leg in robot.legs])
-    alone = (motion.foot_contact[:, hind].sum(axis=1) == 1) & ~motion.foot_contact[:, ~hind].any(axis=1)
+    alone = (motion.foot_contact[:, hind].sum(axis=1) == 1) & (motion.foot_contact[:, ~hind].sum(axis=1) == 0)
     return max((stop - start for start, stop in stretches(alone)), default=0) / motion.fps

@@ -114,3 +114,22 @@ def test_what_is_said_twice_is_done_once():
     kept.clear()
     generate("clap twice, then clap three times", FEW, 1, keep=lambda w, _: kept.append(w))
     assert kept == ["clap twice", "clap three times"]
+
+
+def test_a_shorter_motion_is_tried_where_the_robot_can_do_none_of_the_usual_length():
+    asked: list[int] = []
+
+    def appraise(pos: np.ndarray) -> float:
+        asked.append(len(pos))
+        return 100.0 if len(pos) > 50 else 0.0
+
+    config = GenerateConfig(candidates=2, appraised=1, appraised_at_most=2)
+    kept: list = []
+    usual = len(generate("kick", config, 1).joint_pos_w)
+    short = generate("kick", config, 1, appraise=appraise, keep=lambda _, found: kept.extend(found))
+    assert usual > 60 and len(short.joint_pos_w) <= 50
+    assert len(asked) == 3 and asked[0] > 50 and asked[1] > 50 and asked[2] <= 50
+    assert sorted(candidate.number for candidate in kept) == [0, 1, 2, 3]
+    asked.clear()
+    said = generate("kick", GenerateConfig(candidates=2, appraised=1, duration=4.0), 1, appraise=appraise)
+    assert len(said.joint_pos_w) == 81 and min(asked) > 50, "what is said is kept"
