@@ -186,8 +186,9 @@ def _settle_ends(contacts: Contacts, supports: Supports, kin: Kinematics) -> tup
         for k, leg in enumerate(kin.robot.legs):
             if leg.name in morphology.stands_on:
                 touch[frames, k] = True
-                side = touch[:, k] if frames.start is None else touch[::-1, k]
-                _bridge(side, slow[:, k] if frames.start is None else slow[::-1, k])
+                if morphology.rears_up:  # On four legs an arm may gesture at once.
+                    ahead = slice(None, None, 1 if frames.start is None else -1)
+                    _bridge(touch[ahead, k], slow[ahead, k])
     return touch, slow
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.contacts import pin
+from lagoon.retarget.contacts import Contacts, pin
 from lagoon.retarget.lead import SHIFT_SECONDS, _ready
-from lagoon.retarget.morphology import MORPHOLOGIES
-from lagoon.retarget.motion import BRIEF_FRAMES, SETTLED_FRAMES, _bridge
+from lagoon.retarget.morphology import MORPHOLOGIES, Supports
+from lagoon.retarget.motion import BRIEF_FRAMES, SETTLED_FRAMES, _bridge, _settle_ends
 from lagoon.retarget.targets import Targets
 
 
@@ -55,3 +55,12 @@ def test_the_weight_has_time_to_shift_before_a_foot_lifts(kin, lifts, wanted):
         contact[lifts:, 3] = False
     frames = _ready(Targets(**{**shapes, "contact": contact}), MORPHOLOGIES["upright"], kin, RetargetConfig(), 50.0)
     assert frames == pytest.approx(50.0 * wanted)
+
+
+@pytest.mark.parametrize(("name", "leg", "left_out"), [("four_legged", "FL", False), ("upright", "RL", True)])
+def test_on_four_legs_an_arm_may_gesture_at_once(go2, kin, name, leg, left_out):
+    touch = np.ones((60, 4), bool)
+    touch[11:18, [one.name for one in go2.legs].index(leg)] = False
+    contacts = Contacts(touch, touch, np.zeros(60), False, False)
+    found, _ = _settle_ends(contacts, Supports((MORPHOLOGIES[name],), (0,), ""), kin)
+    assert bool(found.all()) is left_out
