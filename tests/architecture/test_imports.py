@@ -14,7 +14,7 @@ HEAVY = (
     "onnxruntime",
     "viser",
     "imageio",
-    "mink",
+    "daqp",
     "tokenizers",
     "tensorboard",
     "cyclonedds",

@@ -23,7 +23,7 @@ def test_a_missing_package_gives_the_line_to_type(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = doctor.installed
-    monkeypatch.setattr(doctor, "installed", lambda m, d: None if m in ("mink", "viser") else real(m, d))
+    monkeypatch.setattr(doctor, "installed", lambda m, d: None if m in ("daqp", "viser") else real(m, d))
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert f"To do: {install_line('retarget,viewer')}\n" in out and out.count("To do:") == 1

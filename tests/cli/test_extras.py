@@ -19,17 +19,17 @@ def test_what_is_installed_is_found_without_importing_it() -> None:
 
 
 def test_missing_packages_are_named_with_the_line_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    _without(monkeypatch, "mink")
+    _without(monkeypatch, "daqp")
     with pytest.raises(MissingExtraError) as caught:
         need("retarget")
     assert str(caught.value) == (
-        f"The package 'mink' is not installed, and this step needs it. Install it with: {install_line('retarget')}"
+        f"The package 'daqp' is not installed, and this step needs it. Install it with: {install_line('retarget')}"
     )
-    _without(monkeypatch, "mink", "daqp")
+    _without(monkeypatch, "mujoco", "daqp")
     with pytest.raises(MissingExtraError) as caught:
         need("retarget")
     assert str(caught.value) == (
-        "The packages mink, daqp are not installed, and this step needs them. "
+        "The packages mujoco, daqp are not installed, and this step needs them. "
         f"Install them with: {install_line('retarget')}"
     )
 
