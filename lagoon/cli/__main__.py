@@ -49,6 +49,8 @@ VERBS = (
 """A verb of two words lives in the file of the same name with an underscore, as does its file in configs/."""
 CORE_MODULES = ("numpy", "scipy", "yaml", "hydra", "omegaconf", "rich")
 BUG = 70
+UNREAD = 141
+"""Exit code when the reader of a pipe has gone, as a shell tells it of programs that SIGPIPE ends."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; those of the process by default.
 
     Returns:
-        0 done, 1 verdict of failure, 2 bad input, 3 refused command, 70 a bug, 130 interrupted.
+        0 done, 1 verdict of failure, 2 bad input, 3 refused command, 70 a bug, 130 interrupted, 141 nobody reads
+        the output any more.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     progress_line()  # As one of several, this process must not outlive the one that shows them all.
@@ -81,7 +84,7 @@ def _answered(words: list[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Silences the flush at exit.
-        return 0
+        return UNREAD
     except LagoonError as error:
         notes = getattr(error, "__notes__", [])
         text = str(error).rstrip(".") + ". " + " ".join(notes) if notes else str(error)
@@ -93,6 +96,8 @@ def _answered(words: list[str]) -> int:
                 "space or choose another folder with skills_dir=PATH, then run the same command again.",
                 LagoonError.exit_code,
             )
+        if (path := _impossible_path(error)) is not None:
+            return _report(path, LagoonError.exit_code)
         if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] in CORE_MODULES:
             return _report(
                 f"The package '{error.name}' is not installed, and nothing in lagoon works without it. Install lagoon "
@@ -105,6 +110,17 @@ def _answered(words: list[str]) -> int:
             "please report it with the command line.",
             BUG,
         )
+
+
+def _impossible_path(error: Exception) -> str | None:
+    """The text for a path that no system can follow; Python 3.11 and 3.12 wrap a loop of links in a RuntimeError."""
+    cause = error.__context__ if isinstance(error, RuntimeError) else error
+    if not isinstance(cause, OSError) or cause.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
+        return None
+    from lagoon.cli.console import shown
+
+    name = shown(str(cause.filename or "A path"))
+    return f"{name} cannot be followed: {cause.strerror}. Expected the path of a file or folder. Check what you typed."
 
 
 def load_verb(name: str) -> Verb:

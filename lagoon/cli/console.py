@@ -6,6 +6,7 @@ elsewhere (a log file or a CI job), so that no control codes end up in files.
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -41,6 +42,14 @@ def shown(command: str, limit: int = 60) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+class Output(Console):
+    """A rich console that says so when nobody reads its output any more: rich itself would exit with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError; rich calls this while it handles one."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 class Terminal:
     """The Screen of the command line."""
 
@@ -52,7 +61,7 @@ class Terminal:
             dashboards: show trainings as a dashboard where the terminal has room for it.
         """
         self._dashboards = dashboards
-        self.console = console or Console(highlight=False)
+        self.console = console or Output(highlight=False)
         if console is None and not self.console.is_terminal and "COLUMNS" not in os.environ:
             self.console.width = FILE_WIDTH
 

@@ -46,7 +46,7 @@ def overview(verbs: Sequence[Verb]) -> str:
         "",
         "lagoon VERB --help tells more. Exit codes: 0 done, 1 a verdict of FAIL (evaluate, deploy, robot check;",
         "doctor: a required part is missing), 2 bad input or a missing part, 3 command refused, 70 a bug in lagoon,",
-        "130 stopped by Ctrl-C. LAGOON_DEBUG=1 shows Python tracebacks.",
+        "130 stopped by Ctrl-C, 141 the reader of the output has gone. LAGOON_DEBUG=1 shows Python tracebacks.",
     ]
     return "\n".join(lines)
 

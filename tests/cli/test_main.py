@@ -158,6 +158,12 @@ def test_a_verb_without_its_inputs_names_the_verb_before(
             "LAGOON_DEBUG=1 and please report it with the command line.\n",
         ),
         (
+            OSError(36, os.strerror(36), "a" * 300),
+            2,
+            f"Error: {'a' * 59}… cannot be followed: File name too long. Expected the path of a file or folder. Check "
+            "what you typed.\n",
+        ),
+        (
             KeyboardInterrupt(),
             130,
             "Stopped. Finished stages and checkpoints are kept; go on with: lagoon make 'wave hello' seed=3\n",
@@ -176,6 +182,33 @@ def test_every_end_has_its_exit_code_and_text(
 
     monkeypatch.setattr(cli, "_run", fails)
     assert _run(capsys, "make", "wave hello", "seed=3") == (code, "", text)
+
+
+@pytest.mark.parametrize("words", [["list", "skills_dir={}"], ["deploy", "inspect", "{}"], ["deploy", "replay", "{}"]])
+@pytest.mark.parametrize("name", ["a" * 300, "loop"])
+def test_a_path_that_cannot_be_followed_is_no_bug_of_lagoon(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    name: str,
+    words: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("loop").symlink_to("loop")
+    code, _, err = _run(capsys, *(word.format(name) for word in words))
+    assert code == 2 and "bug" not in err and err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["list"], ["robot", "list"], ["--help"]])
+def test_output_that_nobody_reads_has_an_exit_code_of_its_own(tmp_path: Path, words: list[str]) -> None:
+    Skill.new(tmp_path, "bow", "go2").save()
+    words = [*words, f"skills_dir={tmp_path}"] if words == ["list"] else words
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = [sys.executable, "-u", "-m", "lagoon.cli", *words]
+    ran = subprocess.run(program, stdout=writing, stderr=subprocess.PIPE, text=True)
+    os.close(writing)
+    assert (ran.returncode, ran.stderr) == (141, "")
 
 
 def test_tracebacks_are_shown_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
