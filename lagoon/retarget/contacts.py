@@ -123,7 +123,7 @@ def _carry(body: Body, touch: Mask, heights: Array, feet: list[int]) -> None:
     """Let a foot carry where nothing touches and the person does not fall: on tiptoe, on a step, or drawn too high."""
     path = gaussian_filter1d(body.middle("hip")[:, 2], 2.0, mode="nearest")
     rise = np.gradient(np.gradient(path)) * body.fps**2
-    for start, stop in stretches(~touch.any(axis=1)):
+    for start, stop in stretches(touch.sum(axis=1) == 0):
         highest = heights[start:stop, feet].max(axis=0)
         lowest = int(highest.argmin())
         if np.median(rise[start:stop]) > -FALLING and highest[lowest] < TIPTOE:
