@@ -33,7 +33,7 @@ from lagoon.imitation.config import TrainConfig
 from lagoon.paths import data_dir, sha256_of, write_text
 from lagoon.record import Plan
 from lagoon.retarget.config import RetargetConfig
-from lagoon.robot import load_robot
+from lagoon.robot import RobotSpec, load_robot
 from lagoon.skill import Skill
 from lagoon.text2motion.config import DEFAULT_MODEL, GenerateConfig
 
@@ -121,7 +121,7 @@ def train_stage(config: TrainConfig, seed: int) -> Stage:
             set_aside(skill.train_folder)
         first_whole(skill, task.say)
         motion, robot = reference_of(skill)
-        chosen = _suited(skill, config, motion, task.say) if config.suit else config
+        chosen = _suited(motion, robot, config, task.say) if config.suit else config
         for line in begin(motion, robot, chosen).words:
             task.say(f"  {line}")
         path = train(motion, robot, chosen, skill.train_folder, seed, task.progress).path
@@ -259,11 +259,11 @@ def _model_checksums(config: GenerateConfig) -> dict[str, str]:
         return sums
 
 
-def _suited(skill: Skill, config: TrainConfig, motion: Any, say: Callable[[str], None]) -> TrainConfig:
+def _suited(motion: Any, robot: RobotSpec, config: TrainConfig, say: Callable[[str], None]) -> TrainConfig:
     """Let the motion choose settings; every choice is told."""
     from lagoon.imitation.suited import suited
 
-    chosen, reasons = suited(config, motion, load_robot(skill.robot))
+    chosen, reasons = suited(config, motion, robot)
     for reason in reasons:
         say(f"  suited: {reason} (train.suit=false leaves that out)")
     return chosen

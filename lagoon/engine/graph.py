@@ -107,7 +107,6 @@ class GraphSession:
         self.policy, first_obs = self._probe(fresh=checkpoint is None)
         algorithm = PPO if config.graph.objective == "coupled" else DecoupledPPO
         self.algorithm = algorithm(self.policy, config, self.order)
-        self._fraction = 0.0 if checkpoint is None else float(checkpoint.facts["fraction"])
         if checkpoint is not None:
             self.iteration, self.steps = take_over(checkpoint, self.policy, self.algorithm)
             if "trainer" in checkpoint.facts:
@@ -117,7 +116,7 @@ class GraphSession:
         self.scheduler = LocalScheduler()
         self._connect()
         try:
-            self._start()
+            self._start(0.0 if checkpoint is None else float(checkpoint.facts["fraction"]))
         except BaseException:
             self.close()
             raise
@@ -165,8 +164,7 @@ class GraphSession:
             TrainerSpec(policy, self.algorithm, self.batcher, self.store, self.watch, version=self.iteration)
         )
 
-    def _start(self) -> None:
-        fraction = self._fraction
+    def _start(self, fraction: float) -> None:
         self.policy.std.fill_(noise_std(fraction, self.config))
         self.trainer.start()
         self.board.publish(self.version, fraction)

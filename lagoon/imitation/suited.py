@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lagoon.imitation.base_policy import is_level
 from lagoon.imitation.config import TrainConfig
 from lagoon.motion.robot_motion import RobotMotion, velocity
 from lagoon.motion.rotations import quat_rotate_inverse
+from lagoon.motion.stretches import longest
 from lagoon.robot import RobotSpec
 
 FAST_TURN = 2.5
@@ -53,22 +53,13 @@ class Traits:
         across = turning - (turning * up).sum(axis=1, keepdims=True) * up
         heading = np.unwrap(np.cumsum((turning * up).sum(axis=1)) / motion.fps)
         inside = np.array([motion.segment_at(t) == "motion" for t in range(motion.num_frames)])
-        off = max((_longest(~motion.foot_contact[:, k] & inside) for k in hind), default=0)
+        off = max((longest(~motion.foot_contact[:, k] & inside) for k in hind), default=0)
         return Traits(
             float(np.percentile(np.linalg.norm(across, axis=1), 98)),
-            _longest(np.logical_not(motion.foot_contact.any(axis=1))) / motion.fps,
+            longest(motion.foot_contact.sum(axis=1) == 0) / motion.fps,
             float(np.ptp(heading)),
             off / motion.fps >= STEP_SECONDS,
         )
-
-
-def _longest(mask: NDArray[np.bool_]) -> int:
-    """Length of the longest run of True."""
-    longest = run = 0
-    for value in mask.tolist():
-        run = run + 1 if value else 0
-        longest = max(longest, run)
-    return longest
 
 
 def suited(config: TrainConfig, motion: RobotMotion, robot: RobotSpec) -> tuple[TrainConfig, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from lagoon.errors import BadInputError
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.person import Person
 from lagoon.importers.raw import Decision, Fact
+from lagoon.motion.rotations import yaw_to_matrix
 from lagoon.motion.skeleton import JOINT_NAMES, MIRROR
 
 Array = NDArray[np.float64]
@@ -203,8 +204,7 @@ def place(pos: Array, up: str, config: ImportConfig) -> tuple[Array, list[Decisi
         ahead = TURNS[up] @ axis
         angle = float(np.arctan2(ahead[1], ahead[0]))
         facing = Decision("facing", f"{config.facing} of the file", "import.facing was given", "import.facing=auto")
-    c, s = np.cos(-angle), np.sin(-angle)
-    out = pos @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]).T
+    out = pos @ yaw_to_matrix(-angle).T
     low = float(out[..., 2].min())
     out = out - np.array([out[0, 0, 0], out[0, 0, 1], low])
     return out, [facing, Decision("floor", f"{low:+.3f} m", "height of the lowest joint in the clip, moved to zero")]

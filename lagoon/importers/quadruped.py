@@ -19,7 +19,7 @@ from lagoon.importers.deepmimic import odd_quaternions
 from lagoon.importers.frames_json import QUADRUPED_WIDTHS, read_frames
 from lagoon.importers.import_motion import ImportReport
 from lagoon.importers.quadruped_bodies import DOG, DOG_WIDTH, dog_points
-from lagoon.importers.quadruped_cycle import about_vertical, repeat_cycle
+from lagoon.importers.quadruped_cycle import repeat_cycle
 from lagoon.importers.quadruped_guess import candidates, fitting, order_of, points_of, sole
 from lagoon.importers.raw import Decision, Fact
 from lagoon.importers.repair import mend_spikes, without_gaps
@@ -28,7 +28,7 @@ from lagoon.importers.text_file import check_size
 from lagoon.importers.timing import cut, frame_rate, long_clip, rate_of, snapped
 from lagoon.motion.axes import to_z_up
 from lagoon.motion.quadruped_motion import QuadrupedMotion, trunk_frames
-from lagoon.motion.rotations import quat_from_matrix
+from lagoon.motion.rotations import quat_from_matrix, yaw_to_matrix
 from lagoon.paths import sha256_of
 from lagoon.progress import Progress, silent
 
@@ -189,13 +189,13 @@ def _size(pos: Array) -> tuple[float, float]:
 def _tilt(rest_hips: Array) -> Array:
     """Rotation (3, 3) by which the hips' own frame is tilted in a trunk at rest: a dog's shoulders are lower."""
     frame = trunk_frames(rest_hips[None])[0]
-    return about_vertical(-float(np.arctan2(frame[1, 0], frame[0, 0]))) @ frame
+    return yaw_to_matrix(-float(np.arctan2(frame[1, 0], frame[0, 0]))) @ frame
 
 
 def _place(pos: Array, turn: Array) -> tuple[Array, Array, list[Decision]]:
     """Turn to +X, move over the origin, put the lowest foot of the clip on the floor."""
     angle = float(np.arctan2(turn[0, 1, 0], turn[0, 0, 0]))
-    back = about_vertical(-angle)
+    back = yaw_to_matrix(-angle)
     pos, turn = pos @ back.T, back @ turn
     legs = pos.reshape(len(pos), 4, 3, 3)
     low = float(np.percentile(legs[:, :, 2, 2].min(axis=1), 5))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from lagoon.importers.config import ImportConfig
 from lagoon.importers.raw import Decision
 from lagoon.motion.quadruped_motion import trunk_frames
+from lagoon.motion.rotations import yaw_to_matrix
 
 Array = NDArray[np.float64]
 CYCLE = 0.12
@@ -56,14 +57,8 @@ def _from_first_to_last(pos: Array, turns: bool) -> tuple[Array, Array]:
     """Turn about the vertical (if any) and shift over the floor that take the first frame's trunk to the last one's."""
     ends = pos[[0, -1]].reshape(2, 4, 3, 3)[:, :, 0]
     yaw = [float(np.arctan2(ahead[1], ahead[0])) for ahead in trunk_frames(ends)[:, :, 0]]
-    turn = about_vertical(yaw[1] - yaw[0] if turns else 0.0)
+    turn = yaw_to_matrix(yaw[1] - yaw[0] if turns else 0.0)
     middle = ends.mean(axis=1)
     shift = middle[1] - turn @ middle[0]
     shift[2] = 0.0
     return turn, shift
-
-
-def about_vertical(angle: float) -> Array:
-    """(3, 3) turn by an angle [rad] about Z."""
-    c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

@@ -120,6 +120,12 @@ def quat_from_yaw(yaw: Array | float) -> Array:
     return quat_from_axis_angle(np.array([0.0, 0.0, 1.0]), np.asarray(yaw, float))
 
 
+def yaw_to_matrix(yaw: float) -> Array:
+    """Rotation matrix (3, 3) of a turn by yaw [rad] about world Z."""
+    c, s = np.cos(yaw), np.sin(yaw)
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
 def quat_between(a: Array, b: Array) -> Array:
     """Shortest rotations (..., 4) wxyz that turn directions a (..., 3) into b (..., 3), broadcast.
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.robot_motion import RobotMotion
+from lagoon.motion.stretches import longest
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.contacts import stretches
 from lagoon.retarget.cost import cost
 from lagoon.retarget.retarget import retarget
 from lagoon.robot import RobotSpec
@@ -40,4 +40,4 @@ def one_footed(motion: RobotMotion, robot: RobotSpec) -> float:
     """Longest time for which a hind foot alone is on the floor [s]."""
     hind = np.array([not leg.is_front for leg in robot.legs])
     alone = (motion.foot_contact[:, hind].sum(axis=1) == 1) & (motion.foot_contact[:, ~hind].sum(axis=1) == 0)
-    return max((stop - start for start, stop in stretches(alone)), default=0) / motion.fps
+    return longest(alone) / motion.fps

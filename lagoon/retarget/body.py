@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lagoon.errors import BadInputError
 from lagoon.motion.human_motion import HumanMotion
 from lagoon.motion.interpolate import interpolate
+from lagoon.motion.rotations import yaw_to_matrix
 
 Array = NDArray[np.float64]
 
@@ -59,8 +60,7 @@ class Body:
 
     def turned(self, angle: float) -> Body:
         """The same person turned by an angle [rad] about the vertical through the origin."""
-        c, s = np.cos(angle), np.sin(angle)
-        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        turn = yaw_to_matrix(angle)
         return replace(
             self, joints={name: path @ turn.T for name, path in self.joints.items()}, trunk=turn @ self.trunk
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d, median_filter
 
+from lagoon.motion.stretches import stretches
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
 from lagoon.retarget.morphology import Supports
@@ -101,12 +102,6 @@ def detect(body: Body, robot: RobotSpec, supports: Supports, config: RetargetCon
     if not morphology.rears_up:
         _stand_on_resting_arms(body, robot, touch, slow, planted)
     return Contacts(touch, slow, lowest, planted, hands_carry)
-
-
-def stretches(mask: Mask) -> list[tuple[int, int]]:
-    """Half-open frame ranges (start, stop) in which a (T,) mask is True."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def nearest_on(mask: Mask) -> NDArray[np.int64]:

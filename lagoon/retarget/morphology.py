@@ -14,6 +14,7 @@ from scipy.ndimage import median_filter
 
 from lagoon.errors import BadInputError, unknown_name
 from lagoon.motion.stance import stance_of
+from lagoon.motion.stretches import stretches
 from lagoon.retarget.body import Body
 from lagoon.robot import RobotSpec
 
@@ -160,8 +161,7 @@ def choose_supports(body: Body, wish: str, hand_height: float, text: str = "") -
 
 def _told_of_the_rest(fits: NDArray[np.bool_], name: str, fps: float) -> str:
     """In words, that one map serves the whole clip, if there is a stretch which it does not fit; else nothing."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], ~fits, [False]]).astype(int)))
-    long = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= ODD_STRETCH * fps]
+    long = [(a, b) for a, b in stretches(~fits) if b - a >= ODD_STRETCH * fps]
     if not long:
         return ""
     when = ", ".join(f"{a / fps:.1f} to {b / fps:.1f} s" for a, b in long)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lagoon.motion.stretches import stretches
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.contacts import stretches
 from lagoon.retarget.morphology import MORPHOLOGIES, Morphology, bows, inverted_frames, up_frames
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lagoon.retarget.contacts import stretches
+from lagoon.motion.stretches import stretches
 
 Array = NDArray[np.float64]
 

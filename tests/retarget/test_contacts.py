@@ -1,8 +1,9 @@
 import numpy as np
 
+from lagoon.motion.stretches import stretches
 from lagoon.retarget.body import Body
 from lagoon.retarget.config import RetargetConfig
-from lagoon.retarget.contacts import detect, nearest_on, pin, stretches
+from lagoon.retarget.contacts import detect, nearest_on, pin
 from lagoon.retarget.morphology import MORPHOLOGIES, Supports
 
 CONFIG = RetargetConfig()
